@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# spargejit_options: an interface target with the include root, warnings and
+# sanitizer flags that every target of ours uses.
+add_library(spargejit_options INTERFACE)
+target_include_directories(spargejit_options INTERFACE
+  ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}/runtime/include)
+target_compile_options(spargejit_options INTERFACE
+  -Wall -Wextra -Wshadow -Werror -ffunction-sections -fdata-sections)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 at -O3 reports overlapping memcpy where there is none.
+  target_compile_options(spargejit_options INTERFACE -Wno-restrict)
+endif()
+
+# Stricter conversions where MLIR's habits do not force the other way.
+add_library(spargejit_strict INTERFACE)
+target_link_libraries(spargejit_strict INTERFACE spargejit_options)
+target_compile_options(spargejit_strict INTERFACE -Wconversion)
+
+if(SPARGEJIT_SANITIZE STREQUAL "address")
+  target_compile_options(spargejit_options INTERFACE
+    -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1)
+  target_link_options(spargejit_options INTERFACE -fsanitize=address,undefined)
+elseif(SPARGEJIT_SANITIZE STREQUAL "thread")
+  target_compile_options(spargejit_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer -g1)
+  target_link_options(spargejit_options INTERFACE -fsanitize=thread)
+elseif(NOT SPARGEJIT_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "SPARGEJIT_SANITIZE: expected address, thread or empty, got ${SPARGEJIT_SANITIZE}")
+endif()

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The nouns that compiler, cache and back ends exchange: KernelSpec in,
+// KernelArtifact out. No MLIR, no device.
+#pragma once
+
+#include "spargejit/tensor.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace spargejit {
+
+/// A compile-time parameter of a kernel: a size or flag, or a data type.
+using ParameterValue = std::variant<std::int64_t, DataType>;
+
+/// What a kernel is compiled for.
+struct Target {
+  /// "host", or a GPU architecture with its suffix ("sm_90a").
+  std::string architecture = "host";
+  /// For "host": the CPU's name and features as LLVM spells them; empty means
+  /// the machine that compiles.
+  std::string cpu;
+  std::string features;
+
+  bool isHost() const { return architecture == "host"; }
+};
+
+/// A problem reduced to what changes code. Two problems with equal specs share
+/// a kernel; sequence lengths, k and p are not in it.
+struct KernelSpec {
+  /// Name of the tile.kernel, for example "attention_fwd".
+  std::string kernel;
+  /// Every symbolic parameter of the kernel text with its value, for example
+  /// {"head_dim", 128}, {"elem", DataType::BFloat16}.
+  std::map<std::string, ParameterValue> parameters;
+  Target target;
+};
+
+/// One argument of a compiled kernel, in order.
+///
+/// Every argument lies in an array of int64 slots:
+///   Tensor of rank r: data pointer, r sizes, r strides (elements): 1 + 2r.
+///     An absent optional tensor has pointer 0.
+///   Index:            the value, 1 slot.
+///   Float:            the bits of a float32 in the low half, 1 slot.
+struct KernelArgument {
+  enum class Kind : std::uint8_t { Tensor, Index, Float };
+  std::string name;
+  Kind kind = Kind::Tensor;
+  int rank = 0;
+  int firstSlot = 0;
+
+  int slotCount() const { return kind == Kind::Tensor ? 1 + 2 * rank : 1; }
+};
+
+/// Scratch memory whose size is only known when the kernel runs:
+/// alignUp(bytesPerColumn · alignUp(args[columnsSlot], columnsMultiple), 64).
+struct DynamicScratch {
+  std::int64_t bytesPerColumn = 0;
+  std::int64_t columnsMultiple = 1;
+  int columnsSlot = 0;
+};
+
+/// How to run a compiled kernel.
+struct LaunchInfo {
+  std::string entryName;
+  std::vector<KernelArgument> arguments;
+  /// Number of programs: sizes[0] · sizes[1] · ceil(sizes[2] / gridTile) of the
+  /// Tensor argument number `gridArgument` (rank >= 3).
+  int gridArgument = 0;
+  std::int64_t gridTile = 1;
+  /// Host: bytes of scratch one worker needs, the static part first, then the
+  /// dynamic ones in order, each at the next multiple of 64.
+  std::int64_t staticScratchBytes = 0;
+  std::vector<DynamicScratch> dynamicScratch;
+
+  int slotCount() const {
+    return arguments.empty() ? 0
+                             : arguments.back().firstSlot +
+                                   arguments.back().slotCount();
+  }
+};
+
+/// Entry point of a kernel compiled for the host. Runs program `program` of
+/// the grid; batch is slowest and the tile fastest. `scratch` is 64-byte
+/// aligned and belongs to the calling worker alone while the call lasts.
+using HostKernelFunction = void (*)(const std::int64_t *args,
+                                    std::int64_t program, void *scratch);
+
+/// The product of a compilation; belongs to a Target, not to a device.
+struct KernelArtifact {
+  Target target;
+  LaunchInfo launch;
+  /// Host: a relocatable ELF object. GPU: PTX text.
+  std::string code;
+};
+
+} // namespace spargejit

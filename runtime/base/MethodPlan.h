@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A method file (kernels_ir/methods/*.mlir) reduced to launches and the values
+// between them. Made by compiler/Driver/PlanMethod.h, bound to shapes and
+// memory by runtime/plan. No MLIR, no sizes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace spargejit {
+
+/// A value of a method: an argument, a result of a launch, or a scalar.
+struct PlanValue {
+  enum class Kind : std::uint8_t {
+    Query,        ///< q  [batch, qHeads, qLen, headDim], caller's
+    Key,          ///< k  [batch, kvHeads, kvLen, headDim], caller's
+    Value,        ///< v  [batch, kvHeads, kvLen, headDim], caller's
+    PooledQuery,  ///< float32 [batch, qHeads, qBlocks, headDim]
+    PooledKey,    ///< float32 [batch, kvHeads, kvBlocks, headDim]
+    Lists,        ///< BlockLists: two tensors, indices and counts
+    CallerLists,  ///< BlockLists that come with the call (mask or lists)
+    Output,       ///< o  [batch, qHeads, qLen, headDim], caller's or new
+    Lse,          ///< float32 [batch, qHeads, qLen]
+    Scalar,       ///< float32 taken from AttentionConfig by name
+    Constant,     ///< float32 written in the method file
+  };
+  Kind kind = Kind::Query;
+  /// Scalar: "top_k" (share of key blocks), "top_p" (probability mass).
+  std::string name;
+  /// Constant: its value.
+  double constant = 0;
+};
+
+/// A kernel's argument, by the name it has in the kernel text, and the value it
+/// gets (an index into MethodPlan::values). A value of kind Lists or
+/// CallerLists is bound twice: to "indices" and to "counts". Arguments that
+/// follow from the problem alone ("softmax_scale", "q_len", "kv_len") are not
+/// listed; tensor arguments that are neither are absent.
+struct PlanArgument {
+  std::string name;
+  int value = 0;
+};
+
+/// One kernel launch.
+struct PlanLaunch {
+  /// Name of the tile.kernel: "pool", "select_blocks", "attention_fwd".
+  std::string kernel;
+  std::vector<PlanArgument> arguments;
+  /// Compile-time parameters that the method decides, for example
+  /// {"keep_diagonal", 1}.
+  std::map<std::string, std::int64_t> parameters;
+};
+
+struct MethodPlan {
+  /// The method's symbol name.
+  std::string name;
+  std::vector<PlanValue> values;
+  std::vector<PlanLaunch> launches;
+
+  /// True when some launch makes block lists.
+  bool selects() const {
+    for (const PlanValue &value : values)
+      if (value.kind == PlanValue::Kind::Lists)
+        return true;
+    return false;
+  }
+};
+
+} // namespace spargejit

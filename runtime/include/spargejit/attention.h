@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Step 1 of 9 in the life of a call (runtime/README.md).
+// Block-sparse attention: what may be asked for.
+#pragma once
+
+#include "spargejit/status.h"
+#include "spargejit/tensor.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace spargejit {
+
+/// Which key blocks each block of query rows attends to.
+///
+/// `indices` int32 [batch, qHeads, qBlocks, capacity] holds, in its first
+/// counts[b, h, i] slots, the absolute numbers of the selected key blocks, each
+/// at most once, in any order; slots beyond the count are never read.
+/// `counts` int32 [batch, qHeads, qBlocks]. qBlocks = ceil(qLen / maskBlockQ);
+/// block j covers keys [j·maskBlockKv, (j+1)·maskBlockKv) ∩ [0, kvLen).
+/// Lists that this library makes are ascending, with -1 in unused slots.
+struct BlockLists {
+  Tensor indices;
+  Tensor counts;
+  std::int64_t maskBlockQ = 0;
+  std::int64_t maskBlockKv = 0;
+  std::int64_t qLen = 0;
+  std::int64_t kvLen = 0;
+
+  /// selected / (batch·qHeads·qBlocks·kvBlocks), ragged blocks counted whole.
+  double density() const;
+};
+
+/// Everything about a call that is not a tensor.
+struct AttentionConfig {
+  /// A method that is built in ("dense", "block_sparse", "topk", "topp",
+  /// "spargeattention2") or the path of a method file (ends in ".mlir").
+  std::string method = "spargeattention2";
+
+  /// Share of key blocks kept by rank, in [0, 1]: k = clamp(trunc(topK·blocks),
+  /// 1, blocks) for methods that use it (SpargeAttention2, arXiv 2602.13515).
+  double topK = 0.03;
+  /// Probability mass kept, in [0, 1]: the shortest descending prefix of the
+  /// block probabilities whose sum is >= topP, crossing block included.
+  double topP = 0.2;
+
+  /// Rows and columns of one block of the mask: q 64 or 128; kv 16, 32, 64 or
+  /// 128. Part of the problem's meaning, the same on every device.
+  std::int64_t maskBlockQ = 128;
+  std::int64_t maskBlockKv = 64;
+
+  /// Query row i sees keys j <= i + kvLen - qLen only (bottom-right aligned),
+  /// exact to the token, together with any block mask.
+  bool causal = false;
+
+  /// Factor on q·kᵀ before the softmax; 1/sqrt(headDim) when not set. Any
+  /// finite value, negative and zero included.
+  std::optional<double> softmaxScale;
+
+  /// For method "block_sparse": the caller's own mask, bool
+  /// [batch, qHeads, qBlocks, kvBlocks], true = attend. Batch and heads may be
+  /// broadcast by a stride of 0.
+  std::optional<TensorView> blockMask;
+  /// For method "block_sparse": the caller's own lists, or lists that an
+  /// earlier call handed back. Not owned; must outlive the call.
+  const BlockLists *lists = nullptr;
+  /// Check that every list entry is in range and unique before using it;
+  /// InvalidArgument names the first that is not. Reads the lists once.
+  bool validateLists = false;
+
+  /// CPU threads to use; 0 = all that the process may run on.
+  int threads = 0;
+  /// CUDA stream (CUstream) to launch on; ignored on the CPU, where calls
+  /// return when the work is done.
+  void *stream = nullptr;
+};
+
+/// Results beside the output. Null members are not computed.
+struct AttentionOutputs {
+  /// float32 [batch, qHeads, qLen], any strides: natural logarithm of the sum
+  /// of exp(scaled scores) over the keys that the row attends to; -inf for a
+  /// row that attends to none.
+  const TensorView *lse = nullptr;
+  /// Filled with the block lists used (for method "dense": all blocks).
+  BlockLists *lists = nullptr;
+};
+
+/// o = softmax(softmaxScale · q kᵀ restricted to the selected blocks) v.
+///
+/// q [batch, qHeads, qLen, headDim]; k, v [batch, kvHeads, kvLen, headDim];
+/// one dtype of float32, bfloat16, float16; any strides whose last is 1;
+/// headDim a multiple of 8 up to 256; qHeads a multiple of kvHeads (query head
+/// h reads key head h / (qHeads / kvHeads)). Sums are float32. A row that
+/// attends to no key gives o = 0.
+///
+/// Returns a new dense tensor of q's shape and dtype. Thread-safe. The first
+/// call with a new combination of head dimension, dtype and mask block compiles
+/// (some 0.2 s); later calls do not, whatever the lengths.
+/// Errors: InvalidArgument (shape, stride, dtype or range, naming it),
+/// Unsupported (not implemented by the device's back end), CompileFailed,
+/// ArtifactMissing, OutOfResources.
+Result<Tensor> attention(const TensorView &q, const TensorView &k,
+                         const TensorView &v, const AttentionConfig &config,
+                         const AttentionOutputs &outputs = {});
+
+/// The same into the caller's memory: `o` has q's shape and dtype, any strides
+/// whose last is 1, and overlaps no input.
+Status attentionInto(const TensorView &o, const TensorView &q,
+                     const TensorView &k, const TensorView &v,
+                     const AttentionConfig &config,
+                     const AttentionOutputs &outputs = {});
+
+/// The selection of `config.method` alone: pools q and k, scores blocks of rows
+/// against blocks of keys and selects. The lists can be given back through
+/// `AttentionConfig::lists` as often as wanted. InvalidArgument for a method
+/// that selects nothing ("dense", "block_sparse").
+Result<BlockLists> selectBlocks(const TensorView &q, const TensorView &k,
+                                const AttentionConfig &config);
+
+/// Compiles and loads what a call with these arguments would need, and runs
+/// nothing. After it, such a call compiles nothing and loads nothing.
+Status prepare(const TensorView &q, const TensorView &k, const TensorView &v,
+               const AttentionConfig &config,
+               const AttentionOutputs &outputs = {});
+
+} // namespace spargejit

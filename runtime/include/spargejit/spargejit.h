@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole public surface.
+#pragma once
+
+#include "spargejit/attention.h"
+#include "spargejit/library.h"
+#include "spargejit/status.h"
+#include "spargejit/tensor.h"

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TensorView: a typed, strided window on memory that somebody else owns.
+// Tensor: the same with its own memory, for results.
+#pragma once
+
+#include "spargejit/status.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace spargejit {
+
+/// Element types at the public surface.
+enum class DataType : std::uint8_t { Float32, BFloat16, Float16, Int32, Bool };
+
+/// Bytes of one element: 4, 2, 2, 4, 1.
+std::size_t dataTypeSize(DataType type);
+/// "float32", "bfloat16", "float16", "int32", "bool".
+const char *dataTypeName(DataType type);
+
+enum class DeviceKind : std::uint8_t { Cpu, Cuda };
+
+/// Where memory lives. `ordinal` counts CUDA devices as the driver does; it is
+/// 0 for the CPU.
+struct Device {
+  DeviceKind kind = DeviceKind::Cpu;
+  int ordinal = 0;
+  friend bool operator==(const Device &, const Device &) = default;
+};
+
+/// A window on `rank` dimensions of somebody else's memory. Element
+/// (i0, …) is at data + (i0·strides[0] + …)·dataTypeSize(dtype) bytes; sizes
+/// and strides count elements. The memory must outlive every call that uses
+/// the view.
+struct TensorView {
+  static constexpr int kMaxRank = 4;
+
+  void *data = nullptr;
+  DataType dtype = DataType::Float32;
+  int rank = 0;
+  std::array<std::int64_t, kMaxRank> sizes{};
+  std::array<std::int64_t, kMaxRank> strides{};
+  Device device;
+
+  /// A dense row-major view.
+  static TensorView contiguous(void *data, DataType dtype,
+                               const std::vector<std::int64_t> &sizes,
+                               Device device = {});
+  /// A view with explicit strides, in elements.
+  static TensorView strided(void *data, DataType dtype,
+                            const std::vector<std::int64_t> &sizes,
+                            const std::vector<std::int64_t> &strides,
+                            Device device = {});
+
+  /// The view with dimensions a and b exchanged: [batch, length, heads, dim]
+  /// memory becomes [batch, heads, length, dim] by transposed(1, 2). Copies
+  /// nothing.
+  TensorView transposed(int a, int b) const;
+
+  /// Product of the sizes.
+  std::int64_t elementCount() const;
+};
+
+/// Memory of its own with a dense row-major view on it. Copies share memory.
+class Tensor {
+public:
+  Tensor() = default;
+  /// Uninitialised memory on the CPU, 64-byte aligned. OutOfResources when it
+  /// cannot be had.
+  static Result<Tensor> allocate(DataType dtype,
+                                 const std::vector<std::int64_t> &sizes);
+
+  bool empty() const { return view_.data == nullptr; }
+  const TensorView &view() const { return view_; }
+  template <typename T>
+  T *data() const {
+    return static_cast<T *>(view_.data);
+  }
+
+private:
+  std::shared_ptr<void> storage_;
+  TensorView view_;
+};
+
+} // namespace spargejit
