@@ -3,8 +3,13 @@
 # shared libLLVM.so and libMLIR.so, which Debian's exported targets name.
 # This is the one place that names the LLVM version.
 set(SPARGEJIT_LLVM_VERSION 22)
-find_package(MLIR ${SPARGEJIT_LLVM_VERSION} REQUIRED CONFIG
+# Its version file accepts only an exact "22.1", so the major is checked here.
+find_package(MLIR REQUIRED CONFIG
   HINTS /usr/lib/llvm-${SPARGEJIT_LLVM_VERSION}/lib/cmake/mlir)
+if(NOT LLVM_VERSION_MAJOR EQUAL SPARGEJIT_LLVM_VERSION)
+  message(FATAL_ERROR
+    "MLIR ${SPARGEJIT_LLVM_VERSION} is needed, found ${MLIR_VERSION} in ${MLIR_DIR} (set MLIR_DIR)")
+endif()
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
 include(AddLLVM)
