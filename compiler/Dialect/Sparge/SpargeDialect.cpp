@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Registration and types of the sparge dialect.
+#include "compiler/Dialect/Sparge/Sparge.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+
+using namespace mlir;
+using namespace mlir::sparge;
+
+#include "compiler/Dialect/Sparge/SpargeOpsDialect.cpp.inc"
+#include "compiler/Dialect/Sparge/SpargeOpsEnums.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "compiler/Dialect/Sparge/SpargeOpsTypes.cpp.inc"
+
+void SpargeDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "compiler/Dialect/Sparge/SpargeOpsTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "compiler/Dialect/Sparge/SpargeOps.cpp.inc"
+      >();
+}
+
+void CallTensorType::getAsmName(OpAsmSetNameFn setNameFn) const {
+  constexpr StringLiteral kNames[] = {"q", "k", "v", "o"};
+  setNameFn(kNames[static_cast<unsigned>(getRole())]);
+}
+
+void PooledType::getAsmName(OpAsmSetNameFn setNameFn) const {
+  setNameFn(getRole() == Role::Query ? "pooled_q" : "pooled_k");
+}
+
+LogicalResult
+PooledType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                   Role role) {
+  if (role != Role::Query && role != Role::Key) // C1
+    return emitError() << "expects role query or key, got "
+                       << stringifyRole(role);
+  return success();
+}
+
+void ScoresType::getAsmName(OpAsmSetNameFn setNameFn) const {
+  setNameFn("scores");
+}
+
+void ListsType::getAsmName(OpAsmSetNameFn setNameFn) const {
+  setNameFn("lists");
+}
+
+void KeyListsType::getAsmName(OpAsmSetNameFn setNameFn) const {
+  setNameFn("key_lists");
+}
+
+void LseType::getAsmName(OpAsmSetNameFn setNameFn) const { setNameFn("lse"); }
