@@ -39,6 +39,7 @@ CALL_OUT = re.compile(
     r"\bstd::(?:cout|cerr|clog|exit|abort|quick_exit|signal|terminate)\b|\bfmt::print\b|\bllvm::(?:outs|errs|dbgs)\b"
     r"|(?<![\w:.>])(?:printf|fprintf|puts|perror|exit|_exit|abort|signal|sigaction)\s*\(")
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+LLVM_HEADERS = ("mlir/", "llvm/", "llvm-c/", "mlir-c/")
 SOURCES = (".h", ".cpp", ".cc", ".inc", ".td")
 PRODUCT = ("kernels_ir/", "compiler/", "runtime/", "autotune/")
 
@@ -63,10 +64,25 @@ def resolve_include(path, name, files):
     return None
 
 
-def check_includes(path, text, files):
+def find_mlir_include(path, texts, seen):
+    """The first header of MLIR or LLVM that `path` includes, also through
+    others of ours; None when there is none."""
+    seen.add(path)
+    for _, name in INCLUDE.findall(texts.get(path, "")):
+        if name.startswith(LLVM_HEADERS):
+            return name
+        inner = resolve_include(path, name, texts)
+        found = inner and inner not in seen and find_mlir_include(inner, texts, seen)
+        if found:
+            return found
+    return None
+
+
+def check_includes(path, texts):
     user = layer_of(path)
+    text, files = texts[path], texts
     for _, name in INCLUDE.findall(text):
-        if name.startswith(("mlir/", "llvm/", "llvm-c/", "mlir-c/")):
+        if name.startswith(LLVM_HEADERS):
             if not path.startswith("compiler/"):
                 yield f"{path}: includes {name}, which only compiler/ may"
             continue
@@ -81,6 +97,10 @@ def check_includes(path, text, files):
         elif (used == "compiler/" and not path.startswith(("compiler/", "tests/"))
               and not used_file.startswith("compiler/Driver/")):
             yield f"{path}: includes {used_file}, but compiler/Driver/ is the only entry"
+        elif used == "compiler/" and not path.startswith("compiler/"):
+            shown = find_mlir_include(used_file, texts, set())
+            if shown:
+                yield f"{path}: includes {used_file}, which must show no MLIR type but includes {shown}"
         if path.startswith("runtime/include/") and not used_file.startswith("runtime/include/"):
             yield f"{path}: a public header includes {used_file}, which is not public"
 
@@ -97,10 +117,6 @@ def check_owned_headers(texts):
         in_product = path.startswith(PRODUCT) and not path.endswith(".td")
         if in_product and re.search(r"\b(secure_)?getenv\s*\(|\benviron\b", text):
             environment_users.append(path)
-        if path.startswith("compiler/Driver/") and path.endswith(".h"):
-            for name in names:
-                if name.startswith(("mlir/", "llvm/")):
-                    yield f"{path}: the compiler's entry includes {name}, but must show no MLIR type"
     for what, users in (("includes nvrtc.h", nvrtc_users),
                         ("reads the environment", environment_users)):
         if len(users) > 1:
@@ -141,13 +157,13 @@ def check_link_lines(cmake_texts):
 
 
 def find_problems(root):
-    files = set(list_files(root))
-    texts = {path: read_text(root, path) or "" for path in sorted(files) if path.endswith(SOURCES)}
-    cmake_texts = {path: read_text(root, path) or "" for path in sorted(files)
+    files = list_files(root)
+    texts = {path: read_text(root, path) or "" for path in files if path.endswith(SOURCES)}
+    cmake_texts = {path: read_text(root, path) or "" for path in files
                    if path.endswith(("CMakeLists.txt", ".cmake"))}
     problems = []
     for path, text in texts.items():
-        problems += check_includes(path, text, files)
+        problems += check_includes(path, texts)
         problems += check_calls(path, text)
     problems += check_owned_headers(texts)
     problems += check_link_lines(cmake_texts)

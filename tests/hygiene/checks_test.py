@@ -73,8 +73,11 @@ class LayersTest(CheckTest):
         self.assert_finds_nothing({"compiler/A.cpp": '#include "mlir/IR/Value.h"\n'})
 
     def test_compiler_entry_shows_no_mlir(self):
+        entry = {"compiler/Driver/A.h": '#include "compiler/Driver/B.h"\n',
+                 "compiler/Driver/B.h": '#include "mlir/IR/Value.h"\n'}
         self.assert_finds("must show no MLIR type",
-                          {"compiler/Driver/A.h": '#include "mlir/IR/Value.h"\n'})
+                          {**entry, "runtime/jit/A.cpp": '#include "compiler/Driver/A.h"\n'})
+        self.assert_finds_nothing({**entry, "compiler/Driver/A.cpp": '#include "compiler/Driver/A.h"\n'})
 
     def test_compiler_is_entered_by_its_driver(self):
         self.assert_finds("only entry", {
