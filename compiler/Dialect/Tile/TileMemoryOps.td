@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Moving tiles between global memory, scratch and values.
+#ifndef SPARGEJIT_TILE_MEMORY_OPS_TD
+#define SPARGEJIT_TILE_MEMORY_OPS_TD
+
+include "compiler/Dialect/Tile/TileTypes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Tile_SliceOp : Tile_Op<"slice", [Pure]> {
+  let summary = "Window on the trailing dimensions of a global tensor";
+  let description = [{
+    result[x, …] = source[indices…, x, …].
+
+    C1: rank(source) = number of indices + rank(result).
+    C2: source and result have the same element type.
+  }];
+  let arguments = (ins Tile_GlobalType:$source, Variadic<Index>:$indices);
+  let results = (outs Tile_ViewType:$result);
+  let assemblyFormat = "$source `[` $indices `]` attr-dict `:` qualified(type($source)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads a tile, zeros beyond the end";
+  let description = [{
+    result[r, c] = view[row + r, col + c] where that lies inside the view, else 0
+    (memory beyond the end is not touched). With `transposed`, result[c, r].
+    Elements are converted to the result's type.
+
+    C1: the view has rank 2.
+    C2: the result has rank 2.
+    C3: the result's element type is f32 where the view's differs from it.
+  }];
+  let arguments = (ins Tile_ViewType:$view, Index:$row, Index:$col, UnitAttr:$transposed);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$view `[` $row `,` $col `]` (`transposed` $transposed^)? attr-dict `:` qualified(type($view)) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_LoadScalarOp : Tile_Op<"load_scalar", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads one element of a vector view";
+  let description = [{
+    C1: the view has rank 1 and the result is its element type.
+  }];
+  let arguments = (ins Tile_ViewType:$view, Index:$index);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$view `[` $index `]` attr-dict `:` qualified(type($view)) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes a tile, clipped to the view";
+  let description = [{
+    view[offsets… + x] = value[x] wherever that lies inside the view. A vector
+    value in a rank-2 view runs along the last dimension. Elements are converted
+    to the view's type, rounding to nearest even.
+
+    C1: as many offsets as the view has dimensions.
+    C2: rank(value) <= rank(view).
+  }];
+  let arguments = (ins AnyRankedTensor:$value, Tile_ViewType:$view, Variadic<Index>:$offsets);
+  let assemblyFormat = "$value `,` $view `[` $offsets `]` attr-dict `:` type($value) `,` qualified(type($view))";
+  let hasVerifier = 1;
+}
+
+def Tile_GatherOp : Tile_Op<"gather", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads the rows of several listed blocks side by side";
+  let description = [{
+    With n = count, block b of the list entry e = list[first + r / block]:
+    result[r, c] = view[e * block + r % block, c] where first + r / block < n,
+    e >= 0 and the row lies inside the view; else 0.
+
+    C1: the view has rank 2, the list is a rank-1 view of i32.
+    C2: the result has rank 2.
+  }];
+  let arguments = (ins Tile_ViewType:$view, Tile_ViewType:$list, Index:$first, Index:$count, Index:$block);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $view `by` $list `[` $first `]` `count` $count `block` $block attr-dict
+    `:` qualified(type($view)) `,` qualified(type($list)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_GatherPositionsOp : Tile_Op<"gather_positions", [MemoryEffects<[MemRead]>]> {
+  let summary = "The row numbers that tile.gather reads";
+  let description = [{
+    result[r] = e * block + r % block for the same e as in `tile.gather`, or -1
+    where that reads nothing (limit is the view's number of rows).
+
+    C1: the list is a rank-1 view of i32.
+    C2: the result is a rank-1 tensor of i32.
+  }];
+  let arguments = (ins Tile_ViewType:$list, Index:$first, Index:$count, Index:$block, Index:$limit);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $list `[` $first `]` `count` $count `block` $block `limit` $limit attr-dict
+    `:` qualified(type($list)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_AppendIndicesOp : Tile_Op<"append_indices", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Appends the numbers of kept columns to each row's list";
+  let description = [{
+    For each row r of `keep` that lies inside the view, for c ascending with
+    keep[r, c]: view[row + r, n] = first_column + c; n += 1, where n starts at
+    counts[r]. Returns the new counts.
+
+    C1: keep is a rank-2 tensor of i1, counts a rank-1 tensor of i32 with as many
+        rows.
+    C2: the view is a rank-2 view of i32.
+  }];
+  let arguments = (ins AnyRankedTensor:$keep, Index:$first_column, AnyRankedTensor:$counts,
+                       Tile_ViewType:$view, Index:$row);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $keep `from` $first_column `counts` $counts `into` $view `[` $row `]` attr-dict
+    `:` type($keep) `,` type($counts) `,` qualified(type($view)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_FillTailOp : Tile_Op<"fill_tail", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes a value behind the end of each row's list";
+  let description = [{
+    view[row + r, n] = value for all n >= counts[r] inside the view.
+
+    C1: counts is a rank-1 tensor of i32, the view a rank-2 view of i32.
+  }];
+  let arguments = (ins I32:$value, AnyRankedTensor:$counts, Tile_ViewType:$view, Index:$row);
+  let assemblyFormat = "$value `after` $counts `into` $view `[` $row `]` attr-dict `:` type($counts) `,` qualified(type($view))";
+  let hasVerifier = 1;
+}
+
+def Tile_ScratchOp : Tile_Op<"scratch", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "Memory of this program alone";
+  let description = [{
+    rows x roundUp(columns, multiple) elements, uninitialised, alive until the
+    program ends.
+
+    C1: `columns` is a `tile.dim` of a kernel argument, so that the memory can be
+        sized before the launch.
+    C2: `multiple` is a `tile.parameter` or a constant.
+  }];
+  let arguments = (ins Index:$columns, Index:$multiple);
+  let results = (outs Tile_ScratchType:$result);
+  let assemblyFormat = "$columns `multiple` $multiple attr-dict `:` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+def Tile_ScratchLoadOp : Tile_Op<"scratch_load", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads columns col, col + 1, … of a scratch";
+  let description = [{
+    C1: the result has rank 2, the scratch's rows and its element type.
+  }];
+  let arguments = (ins Tile_ScratchType:$scratch, Index:$col);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$scratch `[` $col `]` attr-dict `:` qualified(type($scratch)) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_ScratchStoreOp : Tile_Op<"scratch_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes columns col, col + 1, … of a scratch";
+  let description = [{
+    C1: the value has rank 2, the scratch's rows and its element type.
+  }];
+  let arguments = (ins AnyRankedTensor:$value, Tile_ScratchType:$scratch, Index:$col);
+  let assemblyFormat = "$value `,` $scratch `[` $col `]` attr-dict `:` type($value) `,` qualified(type($scratch))";
+  let hasVerifier = 1;
+}
+
+#endif

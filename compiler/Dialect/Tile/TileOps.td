@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All ops of the tile dialect, by topic.
+#ifndef SPARGEJIT_TILE_OPS_TD
+#define SPARGEJIT_TILE_OPS_TD
+
+include "compiler/Dialect/Tile/TileKernelOps.td"
+include "compiler/Dialect/Tile/TileMemoryOps.td"
+include "compiler/Dialect/Tile/TileComputeOps.td"
+
+#endif

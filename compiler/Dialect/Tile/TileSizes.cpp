@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sizes of a tile, symbolic or fixed.
+#include "compiler/Dialect/Tile/TileSizes.h"
+
+#include "compiler/Dialect/Tile/TileDialect.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace mlir::tile {
+
+SmallVector<Attribute> getSizes(RankedTensorType type) {
+  if (auto symbolic = dyn_cast_if_present<SizesAttr>(type.getEncoding()))
+    return llvm::to_vector(symbolic.getSizes());
+  Builder builder(type.getContext());
+  SmallVector<Attribute> sizes;
+  for (int64_t size : type.getShape())
+    sizes.push_back(builder.getI64IntegerAttr(size));
+  return sizes;
+}
+
+std::string printSizes(ArrayRef<Attribute> sizes) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleave(
+      sizes, stream,
+      [&](Attribute size) {
+        if (auto name = dyn_cast<StringAttr>(size))
+          stream << name.getValue();
+        else
+          stream << cast<IntegerAttr>(size).getInt();
+      },
+      " x ");
+  return text;
+}
+
+} // namespace mlir::tile

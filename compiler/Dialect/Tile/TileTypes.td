@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Types and attributes of the tile dialect.
+#ifndef SPARGEJIT_TILE_TYPES_TD
+#define SPARGEJIT_TILE_TYPES_TD
+
+include "compiler/Dialect/Tile/TileDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/TensorEncoding.td"
+include "mlir/IR/EnumAttr.td"
+
+class Tile_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Tile_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+class Tile_Type<string name, string typeMnemonic, list<Trait> traits = []>
+    : TypeDef<Tile_Dialect, name, traits> {
+  let mnemonic = typeMnemonic;
+}
+
+def Tile_SizesAttr : Tile_Attr<"Sizes", "sizes",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "Symbolic sizes of a tensor, as its encoding";
+  let description = [{
+    One entry a dimension: the name of a kernel parameter, or an integer. The
+    tensor's own sizes are `?` until `tile-specialise` replaces them.
+
+    ```mlir
+    !scores = tensor<?x?xf32, #tile.sizes<tile_q, tile_kv>>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::Attribute">:$sizes);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Tile_LayoutKind : I32EnumAttr<"LayoutKind", "where a tile's elements live", [
+    I32EnumAttrCase<"Panels", 0, "panels">,
+    I32EnumAttrCase<"Rows", 1, "rows">]> {
+  let cppNamespace = "::mlir::tile";
+  let genSpecializedAttr = 0;
+}
+
+def Tile_LayoutAttr : Tile_Attr<"Layout", "layout",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "Where the elements of a specialised tile live";
+  let description = [{
+    On the host:
+    - `panels`: element (r, c) of an R x C tile is at
+      [r / 16][c][r % 16] of a buffer ceil(R/16) x C x 16, so that 16 rows are the
+      lanes of a vector and reductions along a row never cross lanes;
+    - `rows`: row-major, the layout of a dot's right operand, whose elements are
+      broadcast one by one.
+  }];
+  let parameters = (ins EnumParameter<Tile_LayoutKind>:$kind);
+  let assemblyFormat = "`<` $kind `>`";
+}
+
+def Tile_ElementType : Tile_Type<"Element", "element"> {
+  let summary = "An element type bound by a kernel parameter";
+  let description = [{
+    `!tile.element<"elem">` becomes bf16, f16 or f32 when the kernel is
+    specialised with that value of parameter `elem`.
+  }];
+  let parameters = (ins StringRefParameter<"parameter name">:$name);
+  let assemblyFormat = "`<` $name `>`";
+}
+
+def Tile_GlobalType : Tile_Type<"Global", "global"> {
+  let summary = "A tensor argument of a kernel, in global memory";
+  let description = [{
+    `rank` sizes and strides that are only known when the kernel runs; the last
+    stride is 1. May be absent (`tile.is_present`).
+  }];
+  let parameters = (ins "int64_t":$rank, "::mlir::Type":$elementType);
+  let assemblyFormat = "`<` $rank `x` $elementType `>`";
+  let genVerifyDecl = 1;
+}
+
+def Tile_ViewType : Tile_Type<"View", "view"> {
+  let summary = "A window on the last one or two dimensions of a global tensor";
+  let parameters = (ins "int64_t":$rank, "::mlir::Type":$elementType);
+  let assemblyFormat = "`<` $rank `x` $elementType `>`";
+  let genVerifyDecl = 1;
+}
+
+def Tile_ScratchType : Tile_Type<"Scratch", "scratch"> {
+  let summary = "A program's own memory: fixed rows, columns known at run time";
+  let parameters = (ins "::mlir::Attribute":$rows, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "how tile.reduce combines", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]> {
+  let cppNamespace = "::mlir::tile";
+  let genSpecializedAttr = 0;
+}
+def Tile_ReduceKindAttr : EnumAttr<Tile_Dialect, Tile_ReduceKind, "reduce_kind">;
+
+#endif
