@@ -112,14 +112,13 @@ LogicalResult LaunchOp::verify() {
                          << getOutputs().size() << " results, got "
                          << getResultNames().size();
   llvm::StringSet<> seen;
-  auto named = [](ArrayAttr names, TypeRange types) {
-    return llvm::zip_equal(names.getAsValueRange<StringAttr>(), types);
-  };
-  for (auto [name, type] : named(getArgumentNames(), getOperands().getTypes()))
-    if (failed(verifyName(*this, name, type, seen)))
+  for (auto [name, value] : llvm::zip_equal(
+           getArgumentNames().getAsValueRange<StringAttr>(), getOperands()))
+    if (failed(verifyName(*this, name, value.getType(), seen)))
       return failure();
-  for (auto [name, type] : named(getResultNames(), getOutputs().getTypes()))
-    if (failed(verifyName(*this, name, type, seen)))
+  for (auto [name, value] : llvm::zip_equal(
+           getResultNames().getAsValueRange<StringAttr>(), getOutputs()))
+    if (failed(verifyName(*this, name, value.getType(), seen)))
       return failure();
   for (NamedAttribute parameter : getParameters()) {
     auto value = dyn_cast<IntegerAttr>(parameter.getValue());

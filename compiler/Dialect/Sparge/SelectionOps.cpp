@@ -31,9 +31,10 @@ LogicalResult verifyHasRule(OpTy op) {
 
 template <typename OpTy>
 LogicalResult verifyKeepFirst(OpTy op) {
-  if (op.getKeepFirst() < 0)
-    return op.emitOpError()
-           << "expects keep_first >= 0, got " << op.getKeepFirst();
+  // The generated accessor returns an unsigned integer.
+  auto keepFirst = static_cast<int64_t>(op.getKeepFirst());
+  if (keepFirst < 0)
+    return op.emitOpError() << "expects keep_first >= 0, got " << keepFirst;
   return success();
 }
 

@@ -4,9 +4,6 @@
 // meaning of each op stands in its .td file.
 #pragma once
 
-#include "compiler/Dialect/Sparge/SpargeOpsDialect.h.inc"
-#include "compiler/Dialect/Sparge/SpargeOpsEnums.h.inc"
-
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -17,8 +14,13 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+// clang-format off: generated code needs the headers above it
+#include "compiler/Dialect/Sparge/SpargeOpsDialect.h.inc"
+#include "compiler/Dialect/Sparge/SpargeOpsEnums.h.inc"
+
 #define GET_TYPEDEF_CLASSES
 #include "compiler/Dialect/Sparge/SpargeOpsTypes.h.inc"
 
 #define GET_OP_CLASSES
 #include "compiler/Dialect/Sparge/SpargeOps.h.inc"
+// clang-format on

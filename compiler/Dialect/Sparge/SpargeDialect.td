@@ -29,7 +29,6 @@ def Sparge_Dialect : Dialect {
     Its constraints are numbered C1, C2, …; the verifier names the label beside
     each check, and tests/lit/Dialect/Sparge has a failing case for each.
   }];
-  let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
 }
 

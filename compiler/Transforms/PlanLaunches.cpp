@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What: turns the ops of a method into launches of kernels, and drops what no
+// returned value needs.
+// Why: the runtime knows kernels and buffers only. All knowledge of which
+// kernel implements which op, and of its argument names, is in this file.
+//
+// IR before:
+//   %pooled_q = sparge.pool %q : !sparge.tensor<query>
+// IR after:
+//   %pooled_q = sparge.launch "pool"(x = %q : !sparge.tensor<query>)
+//     -> (pooled : !sparge.pooled<query>) parameters {}
+//
+// Test: tests/lit/Transforms/plan_launches.mlir
+#include "compiler/Transforms/Passes.h"
+#include "compiler/Transforms/Unsupported.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::sparge {
+
+#define GEN_PASS_DEF_SPARGEPLANLAUNCHESPASS
+#include "compiler/Transforms/Passes.h.inc"
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// What can be planned
+//===----------------------------------------------------------------------===//
+
+/// A ratio is a parameter of the call or a constant in [0, 1].
+LogicalResult checkRatio(Operation *op, StringRef name, Value ratio) {
+  if (!ratio || ratio.getDefiningOp<ParameterOp>())
+    return success();
+  auto constant = ratio.getDefiningOp<arith::ConstantOp>();
+  if (!constant)
+    return op->emitError()
+           << "expects " << name
+           << " to be a sparge.parameter or an arith.constant, got '"
+           << ratio.getDefiningOp()->getName() << "'";
+  double value = cast<FloatAttr>(constant.getValue()).getValueAsDouble();
+  if (!(value >= 0 && value <= 1))
+    return op->emitError() << "expects " << name << " in [0, 1], got "
+                           << constant.getValue();
+  return success();
+}
+
+/// An error for an op that has no place in a plan.
+LogicalResult checkOp(Operation *op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<ParameterOp, CallerListsOp, arith::ConstantOp, ReturnOp, PoolOp,
+            AttentionOp>([](auto) { return success(); })
+      .Case([](ScoreAndSelectOp select) {
+        if (failed(checkRatio(select, "top_k", select.getTopK())))
+          return failure();
+        return checkRatio(select, "top_p", select.getTopP());
+      })
+      .Case<BlockScoresOp, SelectBlocksOp>([](Operation *unfused) {
+        return emitUnsupported(unfused)
+               << "no kernel implements '" << unfused->getName()
+               << "' alone; run sparge-fuse-selection before";
+      })
+      .Case([](LaunchOp launch) {
+        return launch.emitError() << "expects a method without sparge.launch, "
+                                     "got one that is planned already";
+      })
+      .Default([](Operation *other) {
+        return emitUnsupported(other)
+               << "no kernel implements '" << other->getName() << "'";
+      });
+}
+
+/// An error unless what is returned comes from one attention, whose launch the
+/// caller's output and lse can be given to.
+LogicalResult checkReturn(ReturnOp returned) {
+  // Nothing else that passed checkOp makes an output.
+  auto attention = cast<AttentionOp>(returned.getValues()[0].getDefiningOp());
+  for (Value value : returned.getValues().drop_front()) {
+    if (isa<LseType>(value.getType()) && value != attention.getLse())
+      return returned.emitError()
+             << "expects the lse of the attention that makes the output, got "
+                "that of another";
+    if (isa<ListsType>(value.getType()) && value != attention.getLists())
+      return returned.emitError()
+             << "expects the lists that the attention uses, got others";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+/// Collects one launch.
+class LaunchBuilder {
+public:
+  LaunchBuilder(StringRef kernel, IRRewriter &rewriter)
+      : kernel_(kernel), rewriter_(rewriter) {}
+
+  /// Binds an argument that the kernel reads; an absent value binds nothing.
+  LaunchBuilder &reads(StringRef name, Value value) {
+    if (value) {
+      operands_.push_back(value);
+      argumentNames_.push_back(name);
+    }
+    return *this;
+  }
+  /// Binds an argument that the kernel writes, to take the place of `result`.
+  LaunchBuilder &writes(StringRef name, Value result) {
+    replaced_.push_back(result);
+    resultNames_.push_back(name);
+    return *this;
+  }
+  LaunchBuilder &parameter(StringRef name, int64_t value) {
+    parameters_.push_back(
+        rewriter_.getNamedAttr(name, rewriter_.getI64IntegerAttr(value)));
+    return *this;
+  }
+  /// Puts the launch in the place of `op`.
+  void replace(Operation *op) {
+    rewriter_.setInsertionPoint(op);
+    auto launch = LaunchOp::create(
+        rewriter_, op->getLoc(), TypeRange(ValueRange(replaced_)), kernel_,
+        operands_, rewriter_.getStrArrayAttr(argumentNames_),
+        rewriter_.getStrArrayAttr(resultNames_),
+        rewriter_.getDictionaryAttr(parameters_));
+    for (auto [before, after] : llvm::zip_equal(replaced_, launch.getOutputs()))
+      rewriter_.replaceAllUsesWith(before, after);
+    rewriter_.eraseOp(op);
+  }
+
+private:
+  StringRef kernel_;
+  IRRewriter &rewriter_;
+  SmallVector<Value> operands_, replaced_;
+  SmallVector<StringRef> argumentNames_, resultNames_;
+  SmallVector<NamedAttribute> parameters_;
+};
+
+void planPool(IRRewriter &rewriter, PoolOp op) {
+  LaunchBuilder("pool", rewriter)
+      .reads("x", op.getX())
+      .writes("pooled", op.getPooled())
+      .replace(op);
+}
+
+void planScoreAndSelect(IRRewriter &rewriter, ScoreAndSelectOp op) {
+  LaunchBuilder("select_blocks", rewriter)
+      .reads("pooled_q", op.getPooledQ())
+      .reads("pooled_k", op.getPooledK())
+      .reads("k", op.getTopK())
+      .reads("p", op.getTopP())
+      .writes("lists", op.getLists())
+      .parameter("keep_diagonal", op.getKeepDiagonal())
+      .parameter("keep_first", op.getKeepFirst())
+      .replace(op);
+}
+
+void planAttention(IRRewriter &rewriter, AttentionOp op) {
+  LaunchBuilder launch("attention_fwd", rewriter);
+  launch.reads("q", op.getQ())
+      .reads("k", op.getK())
+      .reads("v", op.getV())
+      .reads("lists", op.getLists())
+      .writes("o", op.getO());
+  if (!op.getLse().use_empty())
+    launch.writes("lse", op.getLse());
+  launch.parameter("has_lists", op.getLists() != nullptr).replace(op);
+}
+
+struct PlanLaunches : public impl::SpargePlanLaunchesPassBase<PlanLaunches> {
+  void runOnOperation() override {
+    Block &body = getOperation().getBody().front();
+    for (Operation &op : body)
+      if (failed(checkOp(&op)))
+        return signalPassFailure();
+    if (failed(checkReturn(cast<ReturnOp>(body.back()))))
+      return signalPassFailure();
+
+    IRRewriter rewriter(&getContext());
+    // From the end, so that what only dead ops use is dead when its turn comes.
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+      if (isOpTriviallyDead(&op))
+        rewriter.eraseOp(&op);
+    for (Operation &op : llvm::make_early_inc_range(body)) {
+      llvm::TypeSwitch<Operation *>(&op)
+          .Case([&](PoolOp pool) { planPool(rewriter, pool); })
+          .Case([&](ScoreAndSelectOp select) {
+            planScoreAndSelect(rewriter, select);
+          })
+          .Case([&](AttentionOp attention) {
+            planAttention(rewriter, attention);
+          });
+    }
+    numLaunches += llvm::range_size(body.getOps<LaunchOp>());
+  }
+};
+
+} // namespace
+} // namespace mlir::sparge

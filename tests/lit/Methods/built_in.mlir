@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each method file that is built in becomes the launches it should.
+// RUN: sparge-opt %{kernels_ir}/methods/dense.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefix=DENSE
+// RUN: sparge-opt %{kernels_ir}/methods/block_sparse.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefix=SPARSE
+// RUN: sparge-opt %{kernels_ir}/methods/topk.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefixes=SELECT,TOPK
+// RUN: sparge-opt %{kernels_ir}/methods/topp.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefixes=SELECT,TOPP
+// RUN: sparge-opt %{kernels_ir}/methods/spargeattention2.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefixes=SELECT,HYBRID
+// RUN: sparge-opt %{tests}/numerics/data/topk_diagonal.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefixes=SELECT,DIAGONAL
+
+// DENSE: sparge.method @dense(
+// DENSE-NEXT: sparge.launch "attention_fwd"
+// DENSE-NOT: lists = %
+// DENSE-NEXT: sparge.return %o, %lse :
+
+// SPARSE: sparge.method @block_sparse(
+// SPARSE-NEXT: %lists = sparge.caller_lists
+// SPARSE-NEXT: sparge.launch "attention_fwd"
+// SPARSE-SAME: lists = %lists
+// SPARSE-NEXT: sparge.return %o, %lse, %lists :
+
+// TOPK: sparge.method @topk(
+// TOPP: sparge.method @topp(
+// HYBRID: sparge.method @spargeattention2(
+// DIAGONAL: sparge.method @topk_diagonal(
+// SELECT: %pooled_q = sparge.launch "pool" (x = %q :
+// SELECT-NEXT: %pooled_k = sparge.launch "pool" (x = %k :
+// SELECT-NEXT: %lists = sparge.launch "select_blocks" (pooled_q = %pooled_q : !sparge.pooled<query>, pooled_k = %pooled_k : !sparge.pooled<key>,
+// TOPK-SAME: {{.}}k = %top_k : f64) -> (lists : !sparge.lists) parameters {keep_diagonal = 0 : i64, keep_first = 0 : i64}
+// TOPP-SAME: {{.}}p = %top_p : f64) -> (lists : !sparge.lists) parameters {keep_diagonal = 0 : i64, keep_first = 0 : i64}
+// HYBRID-SAME: {{.}}k = %top_k : f64, p = %top_p : f64) -> (lists : !sparge.lists) parameters {keep_diagonal = 0 : i64, keep_first = 0 : i64}
+// DIAGONAL-SAME: {{.}}k = %top_k : f64) -> (lists : !sparge.lists) parameters {keep_diagonal = 1 : i64, keep_first = 0 : i64}
+// SELECT-NEXT: sparge.launch "attention_fwd"
+// SELECT-SAME: lists = %lists : !sparge.lists) -> (o : !sparge.tensor<output>, lse : !sparge.lse) parameters {has_lists = 1 : i64}
+// SELECT-NEXT: sparge.return %o, %lse, %lists :

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lit suite: text in, text out, for the compiler's tools.
+
+Substitutions beside lit's own: %{kernels_ir}, the folder of method and kernel
+texts; %{tests}, the folder of all tests.
+"""
+import os
+
+import lit.formats
+
+config.name = "spargejit"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = config.suite_build_root
+
+config.substitutions += [
+    ("%{kernels_ir}", os.path.join(config.source_root, "kernels_ir")),
+    ("%{tests}", os.path.join(config.source_root, "tests")),
+]
+
+# Our tools before LLVM's; nothing of the caller's environment but PATH counts.
+config.environment["PATH"] = os.pathsep.join([
+    os.path.join(config.build_root, "bin"), config.llvm_tools_dir,
+    os.environ.get("PATH", "")])
+config.environment["FILECHECK_OPTS"] = "--dump-input-filter=error"
