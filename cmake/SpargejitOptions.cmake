@@ -3,7 +3,9 @@
 # sanitizer flags that every target of ours uses.
 add_library(spargejit_options INTERFACE)
 target_include_directories(spargejit_options INTERFACE
-  ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}/runtime/include)
+  ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/runtime/include)
+# Generated code is not held to our warnings.
+target_include_directories(spargejit_options SYSTEM INTERFACE ${PROJECT_BINARY_DIR})
 target_compile_options(spargejit_options INTERFACE
   -Wall -Wextra -Wshadow -Werror -ffunction-sections -fdata-sections)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -14,7 +16,8 @@ endif()
 # Stricter conversions where MLIR's habits do not force the other way.
 add_library(spargejit_strict INTERFACE)
 target_link_libraries(spargejit_strict INTERFACE spargejit_options)
-target_compile_options(spargejit_strict INTERFACE -Wconversion)
+# clang takes changes of sign in as well, g++ does not: what g++ means is meant.
+target_compile_options(spargejit_strict INTERFACE -Wconversion -Wno-sign-conversion)
 
 if(SPARGEJIT_SANITIZE STREQUAL "address")
   target_compile_options(spargejit_options INTERFACE

@@ -73,15 +73,15 @@ struct LaunchInfo {
   /// Tensor argument number `gridArgument` (rank >= 3).
   int gridArgument = 0;
   std::int64_t gridTile = 1;
-  /// Host: bytes of scratch one worker needs, the static part first, then the
-  /// dynamic ones in order, each at the next multiple of 64.
+  /// Host: bytes of scratch one worker needs: the static part plus every dynamic
+  /// one.
   std::int64_t staticScratchBytes = 0;
   std::vector<DynamicScratch> dynamicScratch;
 
   int slotCount() const {
-    return arguments.empty() ? 0
-                             : arguments.back().firstSlot +
-                                   arguments.back().slotCount();
+    return arguments.empty()
+               ? 0
+               : arguments.back().firstSlot + arguments.back().slotCount();
   }
 };
 

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stages of a compilation: input, specialise, tile, lower, emit.
+#include "compiler/Driver/KernelCompilation.h"
+
+#include "compiler/Dialect/Tile/TileDialect.h"
+#include "compiler/Pipelines/Pipelines.h"
+#include "compiler/Target/Host/EmitObject.h"
+#include "compiler/Target/Host/HostMachine.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Parser/Parser.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace spargejit::compiler {
+
+static const mlir::DialectRegistry &kernelDialects() {
+  static const mlir::DialectRegistry kRegistry = [] {
+    mlir::DialectRegistry registry;
+    registry.insert<mlir::tile::TileDialect, mlir::arith::ArithDialect,
+                    mlir::math::MathDialect, mlir::scf::SCFDialect,
+                    mlir::cf::ControlFlowDialect, mlir::ub::UBDialect,
+                    mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect>();
+    return registry;
+  }();
+  return kRegistry;
+}
+
+// No thread pool: it would not survive a fork of the host program.
+KernelCompilation::KernelCompilation()
+    : context_(kernelDialects(), mlir::MLIRContext::Threading::DISABLED),
+      log_(&context_) {}
+
+Status KernelCompilation::parse(const std::string &text,
+                                const std::string &textName,
+                                const std::string &kernel) {
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, textName),
+                             llvm::SMLoc());
+  module_ = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context_);
+  if (!module_)
+    return log_.toStatus();
+  bool found = false;
+  for (auto op :
+       llvm::make_early_inc_range(module_->getOps<mlir::tile::KernelOp>())) {
+    if (op.getSymName() == kernel)
+      found = true;
+    else
+      op.erase();
+  }
+  if (!found)
+    return Status(ErrorCode::InvalidArgument,
+                  textName + ": expected a tile.kernel named @" + kernel +
+                      ", got none");
+  describeArguments();
+  return {};
+}
+
+/// Slots in order of arguments, as the lowering reads them.
+void KernelCompilation::describeArguments() {
+  auto kernel = *module_->getOps<mlir::tile::KernelOp>().begin();
+  int slot = 0;
+  for (auto [name, argument] : llvm::zip(
+           kernel.getArgumentNames().getAsValueRange<mlir::StringAttr>(),
+           kernel.getBody().getArguments())) {
+    KernelArgument entry;
+    entry.name = name.str();
+    entry.firstSlot = slot;
+    if (auto type = mlir::dyn_cast<mlir::tile::GlobalType>(argument.getType())) {
+      entry.kind = KernelArgument::Kind::Tensor;
+      entry.rank = static_cast<int>(type.getRank());
+    } else {
+      entry.kind = argument.getType().isIndex() ? KernelArgument::Kind::Index
+                                                : KernelArgument::Kind::Float;
+    }
+    slot += entry.slotCount();
+    launch_.arguments.push_back(std::move(entry));
+  }
+  launch_.entryName = kernel.getSymName().str();
+  launch_.gridArgument = static_cast<int>(kernel.getGridArgument());
+}
+
+Status KernelCompilation::runPasses(
+    llvm::function_ref<void(mlir::OpPassManager &)> add) {
+  auto passes = mlir::PassManager::on<mlir::ModuleOp>(&context_);
+  add(passes);
+  return mlir::succeeded(passes.run(*module_)) ? Status() : log_.toStatus();
+}
+
+Status KernelCompilation::specialise(const KernelSpec &spec) {
+  std::vector<std::string> parameters;
+  for (const auto &[name, value] : spec.parameters)
+    parameters.push_back(
+        name + "=" +
+        (std::holds_alternative<DataType>(value)
+             ? dataTypeName(std::get<DataType>(value))
+             : std::to_string(std::get<std::int64_t>(value))));
+  Status status = runPasses([&](mlir::OpPassManager &passes) {
+    mlir::sparge::addSpecialisePasses(passes, parameters);
+  });
+  if (!status)
+    return status;
+  auto kernel = *module_->getOps<mlir::tile::KernelOp>().begin();
+  launch_.gridTile =
+      kernel->getAttrOfType<mlir::IntegerAttr>("grid_tile").getInt();
+  return {};
+}
+
+Status KernelCompilation::tile(const KernelSpec &) {
+  return runPasses(
+      [](mlir::OpPassManager &passes) { mlir::sparge::addHostTilePasses(passes); });
+}
+
+Status KernelCompilation::lower(const KernelSpec &spec) {
+  Status status = runPasses([&](mlir::OpPassManager &passes) {
+    mlir::sparge::addHostLowerPasses(passes, hostDotColumns(spec.target));
+  });
+  if (status)
+    describeScratch();
+  return status;
+}
+
+void KernelCompilation::describeScratch() {
+  auto function = *module_->getOps<mlir::LLVM::LLVMFuncOp>().begin();
+  launch_.staticScratchBytes =
+      function->getAttrOfType<mlir::IntegerAttr>("spargejit.static_scratch")
+          .getInt();
+  for (auto entry :
+       function->getAttrOfType<mlir::ArrayAttr>("spargejit.dynamic_scratch")
+           .getAsRange<mlir::DenseI64ArrayAttr>()) {
+    DynamicScratch scratch;
+    scratch.bytesPerColumn = entry[0];
+    scratch.columnsMultiple = entry[1];
+    scratch.columnsSlot = static_cast<int>(entry[2]);
+    launch_.dynamicScratch.push_back(scratch);
+  }
+}
+
+Status KernelCompilation::emit(const KernelSpec &spec) {
+  llvmModule_ = translateToLlvm(*module_, llvmContext_.get());
+  if (!llvmModule_)
+    return log_.toStatus();
+  Status status = optimiseForHost(*llvmModule_, spec.target);
+  return status ? llvmContext_.status() : status;
+}
+
+Status KernelCompilation::runTo(const KernelSpec &spec, Stage last) {
+  if (!spec.target.isHost())
+    return Status(ErrorCode::Unsupported,
+                  "target.architecture: expected host, got " +
+                      spec.target.architecture);
+  using Step = Status (KernelCompilation::*)(const KernelSpec &);
+  constexpr std::pair<Stage, Step> kSteps[] = {
+      {Stage::Specialise, &KernelCompilation::specialise},
+      {Stage::Tile, &KernelCompilation::tile},
+      {Stage::Lower, &KernelCompilation::lower},
+      {Stage::Emit, &KernelCompilation::emit}};
+  return runGuarded([&]() -> Status {
+    for (auto [stage, step] : kSteps) {
+      if (stage > last)
+        break;
+      if (Status status = (this->*step)(spec); !status)
+        return std::move(status).withContext(
+            std::string(stageName(stage)) + " " + spec.kernel + " for " +
+            spec.target.architecture);
+    }
+    return {};
+  });
+}
+
+std::string KernelCompilation::print() {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (llvmModule_)
+    llvmModule_->print(stream, nullptr);
+  else
+    module_->print(stream);
+  return text;
+}
+
+Result<std::string> KernelCompilation::emitCode(const KernelSpec &spec,
+                                                bool assembly) {
+  std::string code;
+  Status status = runGuarded([&]() -> Status {
+    Result<std::string> emitted =
+        emitHostCode(*llvmModule_, spec.target, assembly);
+    if (!emitted)
+      return emitted.status();
+    code = std::move(*emitted);
+    return llvmContext_.status();
+  });
+  if (!status)
+    return status;
+  return code;
+}
+
+} // namespace spargejit::compiler
