@@ -13,6 +13,7 @@ import check_passes
 import check_readme
 import check_sizes
 import check_text
+import support_table
 
 HEAD = "// SPDX-License-Identifier: Apache-2.0\n//\n// What this file is for.\n"
 
@@ -209,6 +210,32 @@ class TextTest(CheckTest):
     def test_spelling_in_markdown(self):
         self.assert_finds("'optimizer'", self.files(HEAD, readme=self.readme + "The optimizer runs.\n"))
         self.assert_finds_nothing(self.files(HEAD, readme=self.readme + "Call `optimizer`.\n"))
+
+
+class SupportTableTest(CheckTest):
+    check = support_table
+    files = {
+        "kernels_ir/methods/topk.mlir": "",
+        "tests/numerics/B.cpp": 'std::string name() const override { return "Cpu"; }\n',
+        "tests/numerics/T.h": "#define SPARGEJIT_ON_EVERY_BACKEND_AND_TYPE(suite) \\\n  f(DataType::Float32)\n\n",
+        "tests/numerics/A.cpp": "kMaskBlocksQ = {64, 128};\nkMaskBlocksKv = {16};\nrun(\"topk\");\n"
+                                "for (int headDim = 8; headDim <= 64; headDim += 8)\n",
+        "README.md": "# A\n" + support_table.BEGIN + support_table.END}
+
+    def test_table_of_the_tests(self):
+        with tree_of(self.files) as root:
+            table = support_table.make_table(root)
+        for row in ("| Head dimensions | every multiple of 8 up to 64 |", "| float32 (", "`topk`", "64, 128 queries × 16 keys"):
+            self.assertIn(row.split("| ")[-1], table)
+        self.assert_finds("not what the tests cover", self.files)
+        self.assert_finds_nothing({**self.files, "README.md": support_table.replace_table(
+            self.files["README.md"], table)})
+
+    def test_what_is_not_tested(self):
+        self.assert_finds("no test in tests/numerics/ names: topp",
+                          {**self.files, "kernels_ir/methods/topp.mlir": ""})
+        self.assert_finds("head dimensions not found", {**self.files, "tests/numerics/A.cpp": ""})
+        self.assert_finds("no place for the table", {**self.files, "README.md": "# A\n"})
 
 
 class FormatTest(CheckTest):
