@@ -15,17 +15,17 @@ namespace spargejit {
 /// A value of a method: an argument, a result of a launch, or a scalar.
 struct PlanValue {
   enum class Kind : std::uint8_t {
-    Query,        ///< q  [batch, qHeads, qLen, headDim], caller's
-    Key,          ///< k  [batch, kvHeads, kvLen, headDim], caller's
-    Value,        ///< v  [batch, kvHeads, kvLen, headDim], caller's
-    PooledQuery,  ///< float32 [batch, qHeads, qBlocks, headDim]
-    PooledKey,    ///< float32 [batch, kvHeads, kvBlocks, headDim]
-    Lists,        ///< BlockLists: two tensors, indices and counts
-    CallerLists,  ///< BlockLists that come with the call (mask or lists)
-    Output,       ///< o  [batch, qHeads, qLen, headDim], caller's or new
-    Lse,          ///< float32 [batch, qHeads, qLen]
-    Scalar,       ///< float32 taken from AttentionConfig by name
-    Constant,     ///< float32 written in the method file
+    Query,       ///< q  [batch, qHeads, qLen, headDim], caller's
+    Key,         ///< k  [batch, kvHeads, kvLen, headDim], caller's
+    Value,       ///< v  [batch, kvHeads, kvLen, headDim], caller's
+    PooledQuery, ///< float32 [batch, qHeads, qBlocks, headDim]
+    PooledKey,   ///< float32 [batch, kvHeads, kvBlocks, headDim]
+    Lists,       ///< BlockLists: two tensors, indices and counts
+    CallerLists, ///< BlockLists that come with the call (mask or lists)
+    Output,      ///< o  [batch, qHeads, qLen, headDim], caller's or new
+    Lse,         ///< float32 [batch, qHeads, qLen]
+    Scalar,      ///< float64 taken from AttentionConfig by name
+    Constant,    ///< float64 written in the method file
   };
   Kind kind = Kind::Query;
   /// Scalar: "top_k" (share of key blocks), "top_p" (probability mass).

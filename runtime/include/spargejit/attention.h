@@ -4,6 +4,7 @@
 // Block-sparse attention: what may be asked for.
 #pragma once
 
+#include "spargejit/export.h"
 #include "spargejit/status.h"
 #include "spargejit/tensor.h"
 
@@ -30,7 +31,7 @@ struct BlockLists {
   std::int64_t kvLen = 0;
 
   /// selected / (batch·qHeads·qBlocks·kvBlocks), ragged blocks counted whole.
-  double density() const;
+  SPARGEJIT_API double density() const;
 };
 
 /// Everything about a call that is not a tensor.
@@ -101,28 +102,30 @@ struct AttentionOutputs {
 /// Errors: InvalidArgument (shape, stride, dtype or range, naming it),
 /// Unsupported (not implemented by the device's back end), CompileFailed,
 /// ArtifactMissing, OutOfResources.
-Result<Tensor> attention(const TensorView &q, const TensorView &k,
-                         const TensorView &v, const AttentionConfig &config,
-                         const AttentionOutputs &outputs = {});
+SPARGEJIT_API Result<Tensor> attention(const TensorView &q, const TensorView &k,
+                                       const TensorView &v,
+                                       const AttentionConfig &config,
+                                       const AttentionOutputs &outputs = {});
 
 /// The same into the caller's memory: `o` has q's shape and dtype, any strides
 /// whose last is 1, and overlaps no input.
-Status attentionInto(const TensorView &o, const TensorView &q,
-                     const TensorView &k, const TensorView &v,
-                     const AttentionConfig &config,
-                     const AttentionOutputs &outputs = {});
+SPARGEJIT_API Status attentionInto(const TensorView &o, const TensorView &q,
+                                   const TensorView &k, const TensorView &v,
+                                   const AttentionConfig &config,
+                                   const AttentionOutputs &outputs = {});
 
 /// The selection of `config.method` alone: pools q and k, scores blocks of rows
 /// against blocks of keys and selects. The lists can be given back through
 /// `AttentionConfig::lists` as often as wanted. InvalidArgument for a method
 /// that selects nothing ("dense", "block_sparse").
-Result<BlockLists> selectBlocks(const TensorView &q, const TensorView &k,
-                                const AttentionConfig &config);
+SPARGEJIT_API Result<BlockLists> selectBlocks(const TensorView &q,
+                                              const TensorView &k,
+                                              const AttentionConfig &config);
 
 /// Compiles and loads what a call with these arguments would need, and runs
 /// nothing. After it, such a call compiles nothing and loads nothing.
-Status prepare(const TensorView &q, const TensorView &k, const TensorView &v,
-               const AttentionConfig &config,
-               const AttentionOutputs &outputs = {});
+SPARGEJIT_API Status prepare(const TensorView &q, const TensorView &k,
+                             const TensorView &v, const AttentionConfig &config,
+                             const AttentionOutputs &outputs = {});
 
 } // namespace spargejit

@@ -3,6 +3,8 @@
 // The library as a whole: version, log, counters.
 #pragma once
 
+#include "spargejit/export.h"
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -10,25 +12,26 @@
 namespace spargejit {
 
 /// "major.minor.patch".
-const char *version();
+SPARGEJIT_API const char *version();
 /// True when this build has the compiler in it (SPARGEJIT_ENABLE_COMPILER).
-bool hasCompiler();
+SPARGEJIT_API bool hasCompiler();
 
 enum class LogLevel { Debug, Info, Warning };
 
 /// Installs the receiver of log lines; an empty function switches logging off,
 /// which is the default: the library itself writes to no stream. The function
 /// may be called from several threads at once.
-void setLogCallback(std::function<void(LogLevel, const std::string &)> callback);
+SPARGEJIT_API void
+setLogCallback(std::function<void(LogLevel, const std::string &)> callback);
 
 /// What this process has done so far; never reset.
 struct Counters {
-  std::int64_t kernelsCompiled = 0;   ///< compilations that ran to their end
-  std::int64_t kernelCacheHits = 0;   ///< look-ups answered from memory
-  std::int64_t plansMade = 0;         ///< method files turned into plans
-  std::int64_t bytesAllocated = 0;    ///< workspace bytes taken so far
-  double compileMilliseconds = 0;     ///< sum over kernelsCompiled
+  std::int64_t kernelsCompiled = 0; ///< compilations that ran to their end
+  std::int64_t kernelCacheHits = 0; ///< look-ups answered from memory
+  std::int64_t plansMade = 0;       ///< method files turned into plans
+  std::int64_t bytesAllocated = 0;  ///< workspace bytes taken so far
+  double compileMilliseconds = 0;   ///< sum over kernelsCompiled
 };
-Counters counters();
+SPARGEJIT_API Counters counters();
 
 } // namespace spargejit

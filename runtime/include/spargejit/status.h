@@ -2,7 +2,10 @@
 //
 // Status and Result<T>: how every call of the library reports failure. Usable
 // without exceptions (test the object) and with them (`value()` throws Error).
+// Compiled with -fno-exceptions, value() and throwIfFailed() do not exist.
 #pragma once
+
+#include "spargejit/export.h"
 
 #include <cassert>
 #include <exception>
@@ -35,10 +38,10 @@ enum class ErrorCode {
 };
 
 /// The enumerator's name, for example "InvalidArgument".
-const char *errorCodeName(ErrorCode code);
+SPARGEJIT_API const char *errorCodeName(ErrorCode code);
 
 /// What `Result<T>::value()` and `Status::throwIfFailed()` throw.
-class Error : public std::exception {
+class SPARGEJIT_API Error : public std::exception {
 public:
   Error(ErrorCode code, std::string message)
       : code_(code), message_(std::move(message)) {}
@@ -78,11 +81,13 @@ public:
       failure_->message = context + ": " + failure_->message;
     return std::move(*this);
   }
+#ifdef __cpp_exceptions
   /// Throws Error on failure.
   void throwIfFailed() const {
     if (failure_)
       throw Error(failure_->code, failure_->message);
   }
+#endif
 
 private:
   struct Failure {
@@ -108,6 +113,7 @@ public:
 
   const Status &status() const { return status_; }
 
+#ifdef __cpp_exceptions
   /// The value; throws Error when there is none.
   T &value() & {
     status_.throwIfFailed();
@@ -121,6 +127,7 @@ public:
     status_.throwIfFailed();
     return std::move(*value_);
   }
+#endif
 
   /// Precondition: ok().
   T &operator*() & {

@@ -4,6 +4,7 @@
 // Tensor: the same with its own memory, for results.
 #pragma once
 
+#include "spargejit/export.h"
 #include "spargejit/status.h"
 
 #include <array>
@@ -18,9 +19,9 @@ namespace spargejit {
 enum class DataType : std::uint8_t { Float32, BFloat16, Float16, Int32, Bool };
 
 /// Bytes of one element: 4, 2, 2, 4, 1.
-std::size_t dataTypeSize(DataType type);
+SPARGEJIT_API std::size_t dataTypeSize(DataType type);
 /// "float32", "bfloat16", "float16", "int32", "bool".
-const char *dataTypeName(DataType type);
+SPARGEJIT_API const char *dataTypeName(DataType type);
 
 enum class DeviceKind : std::uint8_t { Cpu, Cuda };
 
@@ -46,23 +47,23 @@ struct TensorView {
   std::array<std::int64_t, kMaxRank> strides{};
   Device device;
 
-  /// A dense row-major view.
-  static TensorView contiguous(void *data, DataType dtype,
-                               const std::vector<std::int64_t> &sizes,
-                               Device device = {});
+  /// A dense row-major view. A view of more than kMaxRank sizes keeps their
+  /// number in `rank` alone and is refused by every call.
+  SPARGEJIT_API static TensorView
+  contiguous(void *data, DataType dtype, const std::vector<std::int64_t> &sizes,
+             Device device = {});
   /// A view with explicit strides, in elements.
-  static TensorView strided(void *data, DataType dtype,
-                            const std::vector<std::int64_t> &sizes,
-                            const std::vector<std::int64_t> &strides,
-                            Device device = {});
+  SPARGEJIT_API static TensorView
+  strided(void *data, DataType dtype, const std::vector<std::int64_t> &sizes,
+          const std::vector<std::int64_t> &strides, Device device = {});
 
   /// The view with dimensions a and b exchanged: [batch, length, heads, dim]
   /// memory becomes [batch, heads, length, dim] by transposed(1, 2). Copies
   /// nothing.
-  TensorView transposed(int a, int b) const;
+  SPARGEJIT_API TensorView transposed(int a, int b) const;
 
   /// Product of the sizes.
-  std::int64_t elementCount() const;
+  SPARGEJIT_API std::int64_t elementCount() const;
 };
 
 /// Memory of its own with a dense row-major view on it. Copies share memory.
@@ -71,8 +72,8 @@ public:
   Tensor() = default;
   /// Uninitialised memory on the CPU, 64-byte aligned. OutOfResources when it
   /// cannot be had.
-  static Result<Tensor> allocate(DataType dtype,
-                                 const std::vector<std::int64_t> &sizes);
+  SPARGEJIT_API static Result<Tensor>
+  allocate(DataType dtype, const std::vector<std::int64_t> &sizes);
 
   bool empty() const { return view_.data == nullptr; }
   const TensorView &view() const { return view_; }

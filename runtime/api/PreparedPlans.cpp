@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a plan to loaded kernels.
+#include "runtime/api/PreparedPlans.h"
+
+#include "runtime/base/CounterStore.h"
+
+namespace spargejit::api {
+
+std::size_t PreparedPlans::KeyHash::operator()(const Key &key) const {
+  auto hash =
+      static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(key.plan));
+  for (std::int64_t part :
+       {static_cast<std::int64_t>(key.kind.dtype), key.kind.headDim,
+        key.kind.maskBlockQ, key.kind.maskBlockKv,
+        static_cast<std::int64_t>(key.kind.causal),
+        static_cast<std::int64_t>(key.scope)})
+    // The odd number is 2^64 over the golden ratio, which spreads small parts.
+    hash = (hash ^ static_cast<std::size_t>(part)) * 0x9e3779b97f4a7c15u;
+  return hash ^ (hash >> 32);
+}
+
+Result<PreparedLaunch>
+PreparedPlans::prepareLaunch(const MethodPlan &plan, const PlanLaunch &launch,
+                             const plan::ProblemClass &kind) {
+  auto text = jit_.text(launch.kernel);
+  if (!text.ok())
+    return text.status();
+  auto spec = plan::specialiseLaunch(plan, launch, kind, jit_.target(),
+                                     (*text)->parameters);
+  if (!spec.ok())
+    return spec.status();
+  auto kernel = jit_.load(*spec, **text);
+  if (!kernel.ok())
+    return kernel.status();
+  auto sources = plan::bindArguments(plan, launch, (*kernel)->launch);
+  if (!sources.ok())
+    return sources.status();
+  return PreparedLaunch{*kernel, *std::move(sources)};
+}
+
+Result<std::shared_ptr<const PreparedPlan>>
+PreparedPlans::get(const std::shared_ptr<const MethodPlan> &plan,
+                   const plan::ProblemClass &kind, PlanScope scope) {
+  using Outcome = Result<std::shared_ptr<const PreparedPlan>>;
+  bool hit = false;
+  Outcome outcome = prepared_.get(
+      Key{plan.get(), kind, scope},
+      [&]() -> Outcome {
+        PreparedPlan prepared{plan, {}};
+        for (const PlanLaunch &launch : plan->launches) {
+          if (scope == PlanScope::SelectionOnly &&
+              !plan::isSelection(*plan, launch))
+            continue;
+          auto ready = prepareLaunch(*plan, launch, kind);
+          if (!ready.ok())
+            return ready.status();
+          prepared.launches.push_back(*std::move(ready));
+        }
+        return std::make_shared<const PreparedPlan>(std::move(prepared));
+      },
+      &hit);
+  if (hit && outcome.ok())
+    countKernelCacheHits(
+        static_cast<std::int64_t>((*outcome)->launches.size()));
+  return outcome;
+}
+
+} // namespace spargejit::api

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans with their kernels loaded and their arguments bound, ready for any
+// lengths. A warm call finds its plan here and nothing else is looked up.
+#pragma once
+
+#include "runtime/base/MethodPlan.h"
+#include "runtime/base/SingleFlight.h"
+#include "runtime/jit/HostJit.h"
+#include "runtime/plan/AttentionProblem.h"
+#include "runtime/plan/Planner.h"
+
+#include <memory>
+#include <vector>
+
+namespace spargejit::api {
+
+struct PreparedLaunch {
+  std::shared_ptr<const jit::LoadedKernel> kernel;
+  std::vector<plan::ArgumentSource> sources;
+};
+
+struct PreparedPlan {
+  std::shared_ptr<const MethodPlan> plan;
+  std::vector<PreparedLaunch> launches;
+};
+
+/// Which launches of a plan are wanted.
+enum class PlanScope : std::uint8_t { Whole, SelectionOnly };
+
+/// Thread-safe; single flight.
+class PreparedPlans {
+public:
+  explicit PreparedPlans(jit::HostJit &jit) : jit_(jit) {}
+
+  /// The launches of `plan` for problems of class `kind`. Compiles and loads
+  /// what this process has not loaded yet; errors are those of HostJit and of
+  /// the planner.
+  Result<std::shared_ptr<const PreparedPlan>>
+  get(const std::shared_ptr<const MethodPlan> &plan,
+      const plan::ProblemClass &kind, PlanScope scope);
+
+private:
+  struct Key {
+    // Plans are kept for the life of the process, so the address is a name.
+    const MethodPlan *plan;
+    plan::ProblemClass kind;
+    PlanScope scope;
+    friend bool operator==(const Key &, const Key &) = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key &key) const;
+  };
+
+  Result<PreparedLaunch> prepareLaunch(const MethodPlan &plan,
+                                       const PlanLaunch &launch,
+                                       const plan::ProblemClass &kind);
+
+  jit::HostJit &jit_;
+  SingleFlight<Key, PreparedPlan, KeyHash> prepared_;
+};
+
+} // namespace spargejit::api

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checks, one property a line.
+#include "runtime/api/Validate.h"
+
+#include "runtime/api/ViewChecks.h"
+
+#include <cmath>
+
+namespace spargejit::api {
+
+namespace {
+
+using plan::AttentionProblem;
+
+constexpr std::int64_t kMaxHeadDim = 256;
+
+void checkQuery(Checks &checks, const TensorView &q, MemoryUse use) {
+  checkView(checks, "q", q, 4, "[batch, qHeads, qLen, headDim]", use);
+  if (!checks.ok())
+    return;
+  checks.that(q.dtype == DataType::Float32 || q.dtype == DataType::BFloat16 ||
+                  q.dtype == DataType::Float16,
+              "q.dtype: expected float32, bfloat16 or float16, got {}",
+              dataTypeName(q.dtype));
+  checks.that(q.sizes[1] >= 1, "q.sizes[1]: expected at least 1 head, got {}",
+              q.sizes[1]);
+  checks.that(q.sizes[3] >= 8 && q.sizes[3] <= kMaxHeadDim &&
+                  q.sizes[3] % 8 == 0,
+              "q.sizes[3]: expected a headDim that is a multiple of 8 from 8 "
+              "to {}, got {}",
+              kMaxHeadDim, q.sizes[3]);
+  checkLastStride(checks, "q", q);
+}
+
+void checkKeyLike(Checks &checks, const char *name, const TensorView &view,
+                  const TensorView &q, MemoryUse use) {
+  checkView(checks, name, view, 4, "[batch, kvHeads, kvLen, headDim]", use);
+  if (!checks.ok())
+    return;
+  checks.that(view.dtype == q.dtype, "{}.dtype: expected {} as in q, got {}",
+              name, dataTypeName(q.dtype), dataTypeName(view.dtype));
+  checkSize(checks, name, view, 0, "batch", q.sizes[0], "q");
+  checks.that(view.sizes[1] >= 1 && q.sizes[1] % view.sizes[1] == 0,
+              "{}.sizes[1]: expected a number of heads that divides the {} of "
+              "q, got {}",
+              name, q.sizes[1], view.sizes[1]);
+  checkSize(checks, name, view, 3, "headDim", q.sizes[3], "q");
+  checkLastStride(checks, name, view);
+}
+
+void checkSettings(Checks &checks, const AttentionConfig &config) {
+  // Written so that NaN fails.
+  checks.that(config.topK >= 0 && config.topK <= 1,
+              "config.topK: expected a share from 0 to 1, got {}", config.topK);
+  checks.that(config.topP >= 0 && config.topP <= 1,
+              "config.topP: expected a mass from 0 to 1, got {}", config.topP);
+  checks.that(config.maskBlockQ == 64 || config.maskBlockQ == 128,
+              "config.maskBlockQ: expected 64 or 128, got {}",
+              config.maskBlockQ);
+  checks.that(config.maskBlockKv == 16 || config.maskBlockKv == 32 ||
+                  config.maskBlockKv == 64 || config.maskBlockKv == 128,
+              "config.maskBlockKv: expected 16, 32, 64 or 128, got {}",
+              config.maskBlockKv);
+  double scale = config.softmaxScale.value_or(1);
+  checks.that(std::isfinite(static_cast<float>(scale)),
+              "config.softmaxScale: expected a finite float32, got {}", scale);
+  checks.that(config.threads >= 0,
+              "config.threads: expected 0 (all) or more, got {}",
+              config.threads);
+}
+
+AttentionProblem makeProblem(const TensorView &q, const TensorView &k,
+                             const AttentionConfig &config) {
+  AttentionProblem problem;
+  problem.kind = {q.dtype, q.sizes[3], config.maskBlockQ, config.maskBlockKv,
+                  config.causal};
+  problem.batch = q.sizes[0];
+  problem.qHeads = q.sizes[1];
+  problem.kvHeads = k.sizes[1];
+  problem.qLen = q.sizes[2];
+  problem.kvLen = k.sizes[2];
+  problem.softmaxScale = static_cast<float>(config.softmaxScale.value_or(
+      1 / std::sqrt(static_cast<double>(q.sizes[3]))));
+  problem.topK = config.topK;
+  problem.topP = config.topP;
+  return problem;
+}
+
+/// An output must not share memory with anything that the call reads.
+void checkApartFromInputs(Checks &checks, const char *name,
+                          const TensorView &view, const CallTensors &tensors,
+                          const AttentionConfig &config) {
+  checkApart(checks, name, view, "q", tensors.q);
+  checkApart(checks, name, view, "k", tensors.k);
+  checkApart(checks, name, view, "v", tensors.v);
+  if (config.blockMask)
+    checkApart(checks, name, view, "config.blockMask", &*config.blockMask);
+  if (config.lists) {
+    checkApart(checks, name, view, "config.lists.indices",
+               &config.lists->indices.view());
+    checkApart(checks, name, view, "config.lists.counts",
+               &config.lists->counts.view());
+  }
+}
+
+} // namespace
+
+Result<AttentionProblem> validateInputs(const CallTensors &tensors,
+                                        const AttentionConfig &config,
+                                        MemoryUse use) {
+  const TensorView &q = *tensors.q;
+  const TensorView &k = *tensors.k;
+  Checks checks;
+  checkQuery(checks, q, use);
+  if (checks.ok())
+    checkKeyLike(checks, "k", k, q, use);
+  if (checks.ok() && tensors.v) {
+    checkKeyLike(checks, "v", *tensors.v, q, use);
+    checkSize(checks, "v", *tensors.v, 1, "kvHeads", k.sizes[1], "k");
+    checkSize(checks, "v", *tensors.v, 2, "kvLen", k.sizes[2], "k");
+  }
+  checkSettings(checks, config);
+  if (!checks.ok())
+    return std::move(checks).status();
+  return makeProblem(q, k, config);
+}
+
+Status validateOutputs(const CallTensors &tensors,
+                       const AttentionProblem &problem,
+                       const AttentionConfig &config, MemoryUse use) {
+  Checks checks;
+  if (const TensorView *o = tensors.o) {
+    checkView(checks, "o", *o, 4, "[batch, qHeads, qLen, headDim]", use);
+    if (checks.ok()) {
+      checks.that(o->dtype == problem.kind.dtype,
+                  "o.dtype: expected {} as in q, got {}",
+                  dataTypeName(problem.kind.dtype), dataTypeName(o->dtype));
+      checkSize(checks, "o", *o, 0, "batch", problem.batch, "q");
+      checkSize(checks, "o", *o, 1, "qHeads", problem.qHeads, "q");
+      checkSize(checks, "o", *o, 2, "qLen", problem.qLen, "q");
+      checkSize(checks, "o", *o, 3, "headDim", problem.kind.headDim, "q");
+      checkLastStride(checks, "o", *o);
+      checkDistinct(checks, "o", *o);
+    }
+    if (checks.ok() && use == MemoryUse::Used)
+      checkApartFromInputs(checks, "o", *o, tensors, config);
+  }
+  if (const TensorView *lse = tensors.lse; lse && checks.ok()) {
+    const char *name = "outputs.lse";
+    checkView(checks, name, *lse, 3, "[batch, qHeads, qLen]", use);
+    if (checks.ok()) {
+      checks.that(lse->dtype == DataType::Float32,
+                  "outputs.lse.dtype: expected float32, got {}",
+                  dataTypeName(lse->dtype));
+      checkSize(checks, name, *lse, 0, "batch", problem.batch, "q");
+      checkSize(checks, name, *lse, 1, "qHeads", problem.qHeads, "q");
+      checkSize(checks, name, *lse, 2, "qLen", problem.qLen, "q");
+      checkDistinct(checks, name, *lse);
+    }
+    if (checks.ok() && use == MemoryUse::Used) {
+      checkApart(checks, name, *lse, "o", tensors.o);
+      checkApartFromInputs(checks, name, *lse, tensors, config);
+    }
+  }
+  return std::move(checks).status();
+}
+
+} // namespace spargejit::api

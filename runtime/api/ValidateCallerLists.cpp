@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks of the caller's mask or block lists against the method and the
+// problem.
+#include "runtime/api/Validate.h"
+#include "runtime/api/ViewChecks.h"
+#include "runtime/plan/Planner.h"
+
+#include <algorithm>
+#include <array>
+
+namespace spargejit::api {
+
+namespace {
+
+using plan::AttentionProblem;
+
+void checkMask(Checks &checks, const AttentionProblem &problem,
+               const TensorView &mask, MemoryUse use) {
+  checkView(checks, "config.blockMask", mask, 4,
+            "[batch, qHeads, qBlocks, kvBlocks]", use);
+  if (!checks.ok())
+    return;
+  checks.that(mask.dtype == DataType::Bool,
+              "config.blockMask.dtype: expected bool, got {}",
+              dataTypeName(mask.dtype));
+  const std::array expected{problem.batch, problem.qHeads, problem.qBlocks(),
+                            problem.kvBlocks()};
+  checks.that(mask.sizes == expected,
+              "config.blockMask.sizes: expected [{}] (batch, qHeads, "
+              "ceil({}/{}) query blocks, ceil({}/{}) key blocks), got [{}]",
+              fmt::join(expected, ", "), problem.qLen, problem.kind.maskBlockQ,
+              problem.kvLen, problem.kind.maskBlockKv,
+              fmt::join(mask.sizes, ", "));
+}
+
+std::string describeLists(std::int64_t qLen, std::int64_t kvLen,
+                          std::int64_t blockQ, std::int64_t blockKv) {
+  return fmt::format("qLen {} and kvLen {} in mask blocks of {}x{} ({}x{} "
+                     "blocks)",
+                     qLen, kvLen, blockQ, blockKv,
+                     blockQ > 0 ? plan::blockCount(qLen, blockQ) : 0,
+                     blockKv > 0 ? plan::blockCount(kvLen, blockKv) : 0);
+}
+
+void checkLists(Checks &checks, const AttentionProblem &problem,
+                const BlockLists &lists, MemoryUse use) {
+  checks.that(lists.qLen == problem.qLen && lists.kvLen == problem.kvLen &&
+                  lists.maskBlockQ == problem.kind.maskBlockQ &&
+                  lists.maskBlockKv == problem.kind.maskBlockKv,
+              "config.lists: expected lists for {}, got lists for {}",
+              describeLists(problem.qLen, problem.kvLen,
+                            problem.kind.maskBlockQ, problem.kind.maskBlockKv),
+              describeLists(lists.qLen, lists.kvLen, lists.maskBlockQ,
+                            lists.maskBlockKv));
+  const TensorView &indices = lists.indices.view();
+  const TensorView &counts = lists.counts.view();
+  checkView(checks, "config.lists.indices", indices, 4,
+            "[batch, qHeads, qBlocks, capacity]", use);
+  checkView(checks, "config.lists.counts", counts, 3,
+            "[batch, qHeads, qBlocks]", use);
+  if (!checks.ok())
+    return;
+  checks.that(indices.dtype == DataType::Int32,
+              "config.lists.indices.dtype: expected int32, got {}",
+              dataTypeName(indices.dtype));
+  checks.that(counts.dtype == DataType::Int32,
+              "config.lists.counts.dtype: expected int32, got {}",
+              dataTypeName(counts.dtype));
+  const std::array expected{problem.batch, problem.qHeads, problem.qBlocks()};
+  for (const auto &[name, view] :
+       {std::pair("indices", &indices), std::pair("counts", &counts)})
+    checks.that(
+        std::equal(expected.begin(), expected.end(), view->sizes.begin()),
+        "config.lists.{}.sizes: expected {} in front (batch, qHeads, "
+        "qBlocks), got {}",
+        name, fmt::join(expected, ", "), fmt::join(sizesOf(*view), ", "));
+}
+
+} // namespace
+
+Status validateCallerLists(const MethodPlan &plan,
+                           const AttentionProblem &problem,
+                           const AttentionConfig &config, MemoryUse use) {
+  Checks checks;
+  const bool takes = plan::takesCallerLists(plan);
+  checks.that(!takes || config.blockMask || config.lists,
+              "config.blockMask: expected a mask here or lists in config.lists "
+              "for method \"{}\", got neither",
+              config.method);
+  checks.that(!config.blockMask || !config.lists,
+              "config.blockMask: expected either a mask or config.lists, got "
+              "both");
+  checks.that(takes || !config.blockMask,
+              "config.blockMask: expected none, since method \"{}\" takes no "
+              "mask, got one",
+              config.method);
+  checks.that(takes || !config.lists,
+              "config.lists: expected none, since method \"{}\" takes no "
+              "lists, got some",
+              config.method);
+  if (checks.ok() && config.blockMask)
+    checkMask(checks, problem, *config.blockMask, use);
+  if (checks.ok() && config.lists)
+    checkLists(checks, problem, *config.lists, use);
+  return std::move(checks).status();
+}
+
+} // namespace spargejit::api

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks of one view.
+#include "runtime/api/ViewChecks.h"
+
+#include "runtime/api/ViewOverlap.h"
+
+#include <bit>
+#include <cstdlib>
+#include <string>
+
+namespace spargejit::api {
+
+namespace {
+
+std::string deviceName(Device device) {
+  return device.kind == DeviceKind::Cpu
+             ? "cpu"
+             : fmt::format("cuda:{}", device.ordinal);
+}
+
+/// True when every element's offset fits 63 bits.
+bool offsetsFit(const TensorView &view) {
+  std::int64_t reach = static_cast<std::int64_t>(dataTypeSize(view.dtype));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(view.rank); ++i) {
+    std::int64_t bytes = 0;
+    if (view.sizes[i] > 1 &&
+        (view.strides[i] == INT64_MIN ||
+         __builtin_mul_overflow(view.sizes[i] - 1, std::abs(view.strides[i]),
+                                &bytes) ||
+         __builtin_mul_overflow(
+             bytes, static_cast<std::int64_t>(dataTypeSize(view.dtype)),
+             &bytes) ||
+         __builtin_add_overflow(reach, bytes, &reach)))
+      return false;
+  }
+  return true;
+}
+
+} // namespace
+
+std::span<const std::int64_t> sizesOf(const TensorView &view) {
+  return {view.sizes.data(), static_cast<std::size_t>(view.rank)};
+}
+
+std::span<const std::int64_t> stridesOf(const TensorView &view) {
+  return {view.strides.data(), static_cast<std::size_t>(view.rank)};
+}
+
+void checkView(Checks &checks, const char *name, const TensorView &view,
+               int rank, const char *shape, MemoryUse use) {
+  checks.that(view.rank == rank, "{}.rank: expected {} ({}), got {}", name,
+              rank, shape, view.rank);
+  if (!checks.ok())
+    return; // the rest counts on the rank
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i)
+    checks.that(view.sizes[i] >= 0, "{}.sizes[{}]: expected 0 or more, got {}",
+                name, i, view.sizes[i]);
+  checks.supported(view.device.kind == DeviceKind::Cpu,
+                   "{}.device: expected cpu, the one device that this build "
+                   "runs on, got {}",
+                   name, deviceName(view.device));
+  checks.that(offsetsFit(view),
+              "{}.strides: expected offsets of less than 2^63 bytes, got sizes "
+              "[{}] and strides [{}]",
+              name, fmt::join(sizesOf(view), ", "),
+              fmt::join(stridesOf(view), ", "));
+  if (!checks.ok() || use == MemoryUse::Ignored || view.elementCount() == 0)
+    return;
+  auto address = std::bit_cast<std::uintptr_t>(view.data);
+  checks.that(view.data != nullptr, "{}.data: expected memory, got null", name);
+  checks.that(address % dataTypeSize(view.dtype) == 0,
+              "{}.data: expected an address that is a multiple of {} ({}), got "
+              "{:#x}",
+              name, dataTypeSize(view.dtype), dataTypeName(view.dtype),
+              address);
+}
+
+void checkLastStride(Checks &checks, const char *name, const TensorView &view) {
+  auto last = static_cast<std::size_t>(view.rank - 1);
+  checks.that(view.strides[last] == 1 || view.sizes[last] <= 1,
+              "{}.strides[{}]: expected 1 (the elements of a head's vector "
+              "side by side), got {}",
+              name, last, view.strides[last]);
+}
+
+void checkSize(Checks &checks, const char *name, const TensorView &view,
+               std::size_t dimension, const char *meaning,
+               std::int64_t expected, const char *like) {
+  checks.that(view.sizes[dimension] == expected,
+              "{}.sizes[{}]: expected {} {} as in {}, got {}", name, dimension,
+              meaning, expected, like, view.sizes[dimension]);
+}
+
+void checkDistinct(Checks &checks, const char *name, const TensorView &view) {
+  checks.that(elementsAreDistinct(view),
+              "{}.strides: expected a place of its own for every element, got "
+              "sizes [{}] and strides [{}]",
+              name, fmt::join(sizesOf(view), ", "),
+              fmt::join(stridesOf(view), ", "));
+}
+
+void checkApart(Checks &checks, const char *name, const TensorView &view,
+                const char *otherName, const TensorView *other) {
+  checks.that(!other || !viewsOverlap(view, *other),
+              "{}: expected memory apart from {}, got an overlap", name,
+              otherName);
+}
+
+} // namespace spargejit::api

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The environment variables of the library; the table for users is in
+// runtime/README.md. No other file reads the environment.
+#pragma once
+
+#include "spargejit/library.h"
+#include "spargejit/status.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace spargejit {
+
+struct Environment {
+  /// SPARGEJIT_LOG: the least level handed to the log callback; none for "off".
+  std::optional<LogLevel> leastLogLevel = LogLevel::Debug;
+  /// SPARGEJIT_DUMP: folder that receives the stages of each compilation;
+  /// empty: no dumps.
+  std::string dumpFolder;
+  /// SPARGEJIT_JIT: false forbids compiling kernels.
+  bool jit = true;
+
+  bool logs(LogLevel level) const {
+    return leastLogLevel && level >= *leastLogLevel;
+  }
+};
+
+/// Reads the variables through `find`, which gives null for an unset one.
+/// InvalidArgument names the variable, the values it may have and the one
+/// found.
+Result<Environment>
+readEnvironment(const std::function<const char *(const char *)> &find);
+
+/// The process's environment, read at the first call and kept.
+const Result<Environment> &environment();
+
+} // namespace spargejit

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The code generator of a build with SPARGEJIT_ENABLE_COMPILER=OFF: it has
+// nothing to give, and says which command of a full build has.
+#include "runtime/jit/CodeGenerator.h"
+#include "runtime/jit/CompileCommand.h"
+
+namespace spargejit::jit {
+
+namespace {
+
+class MissingCompiler final : public CodeGenerator {
+public:
+  Target hostTarget() const override { return Target(); }
+  std::string identity() const override { return "none"; }
+  Result<MethodPlan> planMethod(const std::string &,
+                                const std::string &textName) override {
+    return missing(textName, "spargejit compile --method " + textName);
+  }
+  Result<std::vector<compiler::KernelParameter>>
+  listKernelParameters(const std::string &, const std::string &,
+                       const std::string &kernel) override {
+    return missing("kernel " + kernel, "spargejit compile " + kernel);
+  }
+  Result<KernelArtifact> compileKernel(const std::string &, const std::string &,
+                                       const KernelSpec &spec) override {
+    return missing("kernel " + spec.kernel, compileCommand(spec));
+  }
+  Result<std::string> dumpKernel(const std::string &, const std::string &,
+                                 const KernelSpec &spec,
+                                 compiler::Stage) override {
+    return missing("kernel " + spec.kernel, compileCommand(spec));
+  }
+  Result<std::shared_ptr<compiler::HostKernel>>
+  loadHostKernel(const KernelArtifact &artifact) override {
+    return missing("kernel " + artifact.launch.entryName, "spargejit compile");
+  }
+
+private:
+  static Status missing(const std::string &what, const std::string &command) {
+    return Status(ErrorCode::ArtifactMissing,
+                  what +
+                      ": this build of spargejit has no compiler and found "
+                      "no artifact; a build with it makes one by `" +
+                      command + "`");
+  }
+};
+
+} // namespace
+
+CodeGenerator &builtInCodeGenerator() {
+  static MissingCompiler theCompiler;
+  return theCompiler;
+}
+
+bool hasBuiltInCompiler() { return false; }
+
+} // namespace spargejit::jit

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AttentionProblem: what the caller asked, checked and without tensors' memory.
+#pragma once
+
+#include "spargejit/tensor.h"
+
+#include <cstdint>
+
+namespace spargejit::plan {
+
+/// ceil(length / block).
+constexpr std::int64_t blockCount(std::int64_t length, std::int64_t block) {
+  return (length + block - 1) / block;
+}
+
+/// The part of a problem that decides code. Problems of one class share their
+/// plan and its kernels, whatever their lengths.
+struct ProblemClass {
+  DataType dtype = DataType::Float32;
+  std::int64_t headDim = 0;
+  std::int64_t maskBlockQ = 0;
+  std::int64_t maskBlockKv = 0;
+  bool causal = false;
+
+  friend bool operator==(const ProblemClass &, const ProblemClass &) = default;
+};
+
+struct AttentionProblem {
+  ProblemClass kind;
+  std::int64_t batch = 0;
+  std::int64_t qHeads = 0;
+  std::int64_t kvHeads = 0;
+  std::int64_t qLen = 0;
+  std::int64_t kvLen = 0;
+  float softmaxScale = 0;
+  /// Selection: share of key blocks kept by rank, and probability mass kept.
+  double topK = 0;
+  double topP = 0;
+
+  std::int64_t qBlocks() const { return blockCount(qLen, kind.maskBlockQ); }
+  std::int64_t kvBlocks() const { return blockCount(kvLen, kind.maskBlockKv); }
+};
+
+/// The number of key blocks that a share of them means:
+/// clamp(trunc(share · kvBlocks), 1, kvBlocks), or 0 where there are none.
+std::int64_t keptBlocks(double share, std::int64_t kvBlocks);
+
+} // namespace spargejit::plan

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Workspace and argument slots of one call.
+#include "runtime/plan/CallBinding.h"
+
+#include "runtime/base/AlignedMemory.h"
+
+#include <bit>
+
+namespace spargejit::plan {
+
+namespace {
+
+/// Hands out dense tensors one after the other, or only counts their bytes.
+class Placer {
+public:
+  explicit Placer(void *base) : base_(static_cast<char *>(base)) {}
+
+  void place(TensorView &view, DataType dtype, int rank,
+             std::array<std::int64_t, TensorView::kMaxRank> sizes) {
+    if (view.data)
+      return;
+    TensorView dense;
+    dense.dtype = dtype;
+    dense.rank = rank;
+    dense.sizes = sizes;
+    std::int64_t count = 1;
+    for (std::size_t i = static_cast<std::size_t>(rank); i-- > 0;) {
+      dense.strides[i] = count;
+      overflow_ |= __builtin_mul_overflow(count, sizes[i], &count);
+    }
+    std::int64_t bytes = 0;
+    overflow_ |= __builtin_mul_overflow(
+        count, static_cast<std::int64_t>(dataTypeSize(dtype)), &bytes);
+    // Half of the range is left for the rounding up and the sum.
+    overflow_ |= bytes > INT64_MAX / 4 || bytes_ > INT64_MAX / 4;
+    if (overflow_)
+      return;
+    if (base_) {
+      dense.data = base_ + bytes_;
+      view = dense;
+    }
+    bytes_ += alignUp(bytes);
+  }
+
+  bool overflow() const { return overflow_; }
+  std::int64_t bytes() const { return bytes_; }
+
+private:
+  char *base_;
+  std::int64_t bytes_ = 0;
+  bool overflow_ = false;
+};
+
+void packTensor(const TensorView &view, int rank, std::int64_t *slots) {
+  *slots++ = std::bit_cast<std::int64_t>(view.data);
+  for (int i = 0; i < rank; ++i) {
+    slots[i] = view.sizes[static_cast<std::size_t>(i)];
+    slots[rank + i] = view.strides[static_cast<std::size_t>(i)];
+  }
+}
+
+std::int64_t floatSlot(double value) {
+  return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+}
+
+double numberOf(const PlanValue &value, const AttentionProblem &problem) {
+  if (value.kind == PlanValue::Kind::Constant)
+    return value.constant;
+  return value.name == "top_k" ? problem.topK : problem.topP;
+}
+
+} // namespace
+
+void ValueTensors::setAll(const MethodPlan &plan, PlanValue::Kind kind,
+                          const TensorView &view) {
+  for (std::size_t i = 0; i < plan.values.size(); ++i)
+    if (plan.values[i].kind == kind)
+      at(static_cast<int>(i)) = view;
+}
+
+Result<std::int64_t> placeWorkspace(const MethodPlan &plan,
+                                    const AttentionProblem &problem, void *base,
+                                    ValueTensors &tensors) {
+  Placer placer(base);
+  const std::int64_t qBlocks = problem.qBlocks();
+  const std::int64_t kvBlocks = problem.kvBlocks();
+  for (std::size_t i = 0; i < plan.values.size(); ++i) {
+    int value = static_cast<int>(i);
+    switch (plan.values[i].kind) {
+    case PlanValue::Kind::PooledQuery:
+      placer.place(
+          tensors.at(value), DataType::Float32, 4,
+          {problem.batch, problem.qHeads, qBlocks, problem.kind.headDim});
+      break;
+    case PlanValue::Kind::PooledKey:
+      placer.place(
+          tensors.at(value), DataType::Float32, 4,
+          {problem.batch, problem.kvHeads, kvBlocks, problem.kind.headDim});
+      break;
+    case PlanValue::Kind::Lists:
+    case PlanValue::Kind::CallerLists: // of a mask: the lists made from it
+      placer.place(tensors.at(value, 0), DataType::Int32, 4,
+                   {problem.batch, problem.qHeads, qBlocks, kvBlocks});
+      placer.place(tensors.at(value, 1), DataType::Int32, 3,
+                   {problem.batch, problem.qHeads, qBlocks, 0});
+      break;
+    default:
+      break; // the caller's memory, or a number
+    }
+  }
+  if (placer.overflow())
+    return Status(ErrorCode::OutOfResources,
+                  "the workspace of this call exceeds 2^63 bytes");
+  return placer.bytes();
+}
+
+void packArguments(const MethodPlan &plan, const LaunchInfo &info,
+                   const std::vector<ArgumentSource> &sources,
+                   const AttentionProblem &problem, const ValueTensors &tensors,
+                   std::int64_t *slots) {
+  using Source = ArgumentSource::Kind;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const KernelArgument &argument = info.arguments[i];
+    const ArgumentSource &source = sources[i];
+    std::int64_t *slot = slots + argument.firstSlot;
+    switch (source.kind) {
+    case Source::Absent:
+      packTensor(TensorView(), argument.rank, slot);
+      break;
+    case Source::Tensor:
+      packTensor(tensors.at(source.value, source.part), argument.rank, slot);
+      break;
+    case Source::QLen:
+      *slot = problem.qLen;
+      break;
+    case Source::KvLen:
+      *slot = problem.kvLen;
+      break;
+    case Source::SoftmaxScale:
+      *slot = floatSlot(problem.softmaxScale);
+      break;
+    case Source::KeptBlocks:
+      *slot = keptBlocks(
+          numberOf(plan.values[static_cast<std::size_t>(source.value)],
+                   problem),
+          problem.kvBlocks());
+      break;
+    case Source::Number:
+      *slot = floatSlot(numberOf(
+          plan.values[static_cast<std::size_t>(source.value)], problem));
+      break;
+    case Source::Zero:
+      *slot = 0;
+      break;
+    }
+  }
+}
+
+} // namespace spargejit::plan

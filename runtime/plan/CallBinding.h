@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One call's memory: places what lies between launches in a workspace, and
+// writes the argument slots of each launch. Runs on every call; allocates
+// nothing.
+#pragma once
+
+#include "runtime/base/KernelSpec.h"
+#include "runtime/base/MethodPlan.h"
+#include "runtime/plan/AttentionProblem.h"
+#include "runtime/plan/Planner.h"
+#include "spargejit/tensor.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace spargejit::plan {
+
+/// The tensors behind MethodPlan::values: part `part` of value `value` is
+/// tensors[2·value + part]. A tensor with null data is absent.
+class ValueTensors {
+public:
+  /// Makes room for the plan's values, all absent.
+  void reset(const MethodPlan &plan) {
+    tensors_.assign(2 * plan.values.size(), TensorView());
+  }
+  TensorView &at(int value, int part = 0) {
+    return tensors_[static_cast<std::size_t>(2 * value + part)];
+  }
+  const TensorView &at(int value, int part = 0) const {
+    return tensors_[static_cast<std::size_t>(2 * value + part)];
+  }
+  /// Sets part 0 of every value of this kind.
+  void setAll(const MethodPlan &plan, PlanValue::Kind kind,
+              const TensorView &view);
+
+private:
+  std::vector<TensorView> tensors_;
+};
+
+/// Gives every pooled tensor and block list that is still absent its place
+/// after `base`, each 64-byte aligned, and returns the bytes that all of them
+/// take. With a null `base` only the sum is formed. OutOfResources when it does
+/// not fit 63 bits.
+Result<std::int64_t> placeWorkspace(const MethodPlan &plan,
+                                    const AttentionProblem &problem, void *base,
+                                    ValueTensors &tensors);
+
+/// Writes info.slotCount() slots.
+void packArguments(const MethodPlan &plan, const LaunchInfo &info,
+                   const std::vector<ArgumentSource> &sources,
+                   const AttentionProblem &problem, const ValueTensors &tensors,
+                   std::int64_t *slots);
+
+} // namespace spargejit::plan

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds the text of a method: built in, by name, or a file of the user's.
+#pragma once
+
+#include "kernels_ir/embed/EmbeddedTexts.h"
+#include "runtime/base/Hash.h"
+#include "spargejit/status.h"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace spargejit::plan {
+
+/// A method's text and where it came from.
+struct MethodText {
+  /// The name it was asked for by.
+  std::string name;
+  /// File name for diagnostics.
+  std::string fileName;
+  std::string text;
+  /// Digest of `text`.
+  Digest digest;
+};
+
+/// Thread-safe.
+class MethodLibrary {
+public:
+  /// Serves "methods/<name>.mlir" of `texts`, which must outlive the library.
+  explicit MethodLibrary(const std::vector<kernels_ir::EmbeddedText> &texts =
+                             kernels_ir::embeddedTexts());
+
+  /// The method called `name`: a built-in name, or a path that ends in
+  /// ".mlir". A file is read again when it has changed.
+  /// Errors: InvalidArgument for an unknown name (lists those that exist),
+  /// IoError for a file that cannot be read (has the path and the reason).
+  Result<std::shared_ptr<const MethodText>> find(const std::string &name);
+
+  /// The built-in names, sorted.
+  const std::vector<std::string> &names() const { return names_; }
+
+private:
+  /// Which file it was and when it was last written.
+  struct FileStamp {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    std::int64_t bytes = 0;
+    std::int64_t seconds = 0;
+    std::int64_t nanoseconds = 0;
+    friend bool operator==(const FileStamp &, const FileStamp &) = default;
+  };
+  struct FileEntry {
+    FileStamp stamp;
+    std::shared_ptr<const MethodText> method;
+  };
+  using Found = Result<std::shared_ptr<const MethodText>>;
+
+  Found findFile(const std::string &path);
+
+  std::unordered_map<std::string, std::shared_ptr<const MethodText>> builtIn_;
+  std::vector<std::string> names_;
+  std::mutex filesMutex_;
+  std::unordered_map<std::string, FileEntry> files_;
+};
+
+} // namespace spargejit::plan

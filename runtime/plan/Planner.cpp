@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Step 3 of 9 in the life of a call (runtime/README.md): binds a MethodPlan to
+// a class of problems, by the names of parameters and arguments.
+#include "runtime/plan/Planner.h"
+
+#include "runtime/plan/DefaultTuning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace spargejit::plan {
+
+namespace {
+
+using ParameterMap = std::map<std::string, ParameterValue>;
+using ValueKind = PlanValue::Kind;
+
+Status planError(const MethodPlan &plan, const PlanLaunch &launch,
+                 const std::string &what) {
+  return Status(
+      ErrorCode::CompileFailed,
+      fmt::format("method {}, kernel {}: {}", plan.name, launch.kernel, what));
+}
+
+const PlanValue &valueOf(const MethodPlan &plan, const PlanArgument &argument) {
+  return plan.values[static_cast<std::size_t>(argument.value)];
+}
+
+const PlanArgument *findArgument(const PlanLaunch &launch,
+                                 const std::string &name) {
+  for (const PlanArgument &argument : launch.arguments)
+    if (argument.name == name)
+      return &argument;
+  return nullptr;
+}
+
+bool isLists(const PlanValue &value) {
+  return value.kind == ValueKind::Lists || value.kind == ValueKind::CallerLists;
+}
+
+bool isNumber(const PlanValue &value) {
+  return value.kind == ValueKind::Scalar || value.kind == ValueKind::Constant;
+}
+
+bool bindsAny(const MethodPlan &plan, const PlanLaunch &launch,
+              bool (*predicate)(const PlanValue &)) {
+  return std::any_of(launch.arguments.begin(), launch.arguments.end(),
+                     [&](const PlanArgument &argument) {
+                       return predicate(valueOf(plan, argument));
+                     });
+}
+
+/// What the problem and the launch say, without the method's own parameters.
+ParameterMap problemParameters(const MethodPlan &plan, const PlanLaunch &launch,
+                               const ProblemClass &kind) {
+  ParameterMap known;
+  for (const auto &[name, value] : defaultTuning(kind))
+    known[name] = value;
+  known["elem"] = kind.dtype;
+  known["head_dim"] = kind.headDim;
+  known["mask_block_q"] = kind.maskBlockQ;
+  known["mask_block_kv"] = kind.maskBlockKv;
+  known["causal"] = std::int64_t{kind.causal};
+  known["has_lists"] = std::int64_t{bindsAny(plan, launch, isLists)};
+  // Pooling works on q or on k; the block is that of the tensor's side.
+  if (const PlanArgument *pooled = findArgument(launch, "x"))
+    known["pool_block"] = valueOf(plan, *pooled).kind == ValueKind::Query
+                              ? kind.maskBlockQ
+                              : kind.maskBlockKv;
+  return known;
+}
+
+std::string names(const ParameterMap &parameters) {
+  std::string text;
+  for (const auto &[name, value] : parameters)
+    text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// Rank of a tensor value, or 0 for a number.
+int rankOf(const PlanValue &value, int part) {
+  if (isNumber(value))
+    return 0;
+  if (isLists(value))
+    return part == 0 ? 4 : 3;
+  return value.kind == ValueKind::Lse ? 3 : 4;
+}
+
+/// The source of an argument that the launch does not list.
+Result<ArgumentSource> impliedSource(const MethodPlan &plan,
+                                     const PlanLaunch &launch,
+                                     const KernelArgument &argument) {
+  using Source = ArgumentSource::Kind;
+  using Argument = KernelArgument::Kind;
+  if (argument.kind == Argument::Tensor)
+    return ArgumentSource{Source::Absent};
+  if (argument.kind == Argument::Float && argument.name == "softmax_scale")
+    return ArgumentSource{Source::SoftmaxScale};
+  if (argument.kind == Argument::Index && argument.name == "q_len")
+    return ArgumentSource{Source::QLen};
+  if (argument.kind == Argument::Index && argument.name == "kv_len")
+    return ArgumentSource{Source::KvLen};
+  if ((argument.kind == Argument::Index && argument.name == "k") ||
+      (argument.kind == Argument::Float && argument.name == "p"))
+    return ArgumentSource{Source::Zero};
+  return planError(plan, launch,
+                   fmt::format("nothing gives the argument {}", argument.name));
+}
+
+Result<ArgumentSource> listedSource(const MethodPlan &plan,
+                                    const PlanLaunch &launch,
+                                    const KernelArgument &argument,
+                                    const PlanArgument &given) {
+  const PlanValue &value = valueOf(plan, given);
+  ArgumentSource source;
+  source.value = given.value;
+  source.part = isLists(value) && argument.name == "counts" ? 1 : 0;
+  if (value.kind == ValueKind::Scalar && value.name != "top_k" &&
+      value.name != "top_p")
+    return planError(plan, launch,
+                     fmt::format("argument {}: expected the setting top_k or "
+                                 "top_p, got {}",
+                                 argument.name, value.name));
+  int rank = rankOf(value, source.part);
+  int expected =
+      argument.kind == KernelArgument::Kind::Tensor ? argument.rank : 0;
+  auto shape = [](int tensorRank) {
+    return tensorRank ? fmt::format("a tensor of rank {}", tensorRank)
+                      : std::string("a number");
+  };
+  if (rank != expected)
+    return planError(plan, launch,
+                     fmt::format("argument {}: expected {}, got {}",
+                                 argument.name, shape(expected), shape(rank)));
+  if (rank)
+    source.kind = ArgumentSource::Kind::Tensor;
+  else
+    // The one index that a method can give is the share of key blocks.
+    source.kind = argument.kind == KernelArgument::Kind::Index
+                      ? ArgumentSource::Kind::KeptBlocks
+                      : ArgumentSource::Kind::Number;
+  return source;
+}
+
+} // namespace
+
+std::int64_t keptBlocks(double share, std::int64_t kvBlocks) {
+  auto blocks =
+      static_cast<std::int64_t>(share * static_cast<double>(kvBlocks));
+  return std::min(std::max<std::int64_t>(blocks, 1), kvBlocks);
+}
+
+Result<KernelSpec>
+specialiseLaunch(const MethodPlan &plan, const PlanLaunch &launch,
+                 const ProblemClass &kind, const Target &target,
+                 const std::vector<compiler::KernelParameter> &parameters) {
+  ParameterMap known = problemParameters(plan, launch, kind);
+  for (const auto &[name, value] : launch.parameters) {
+    bool declared = std::any_of(
+        parameters.begin(), parameters.end(),
+        [&](const auto &parameter) { return parameter.name == name; });
+    if (!declared)
+      return planError(plan, launch,
+                       "the method sets parameter " + name +
+                           ", which the kernel does not declare");
+    if (!known.emplace(name, value).second)
+      return planError(plan, launch,
+                       "the method sets parameter " + name +
+                           ", which the problem decides");
+  }
+  KernelSpec spec;
+  spec.kernel = launch.kernel;
+  spec.target = target;
+  for (const compiler::KernelParameter &parameter : parameters) {
+    auto it = known.find(parameter.name);
+    if (it == known.end())
+      return planError(plan, launch,
+                       fmt::format("expected a parameter out of {}, got {}",
+                                   names(known), parameter.name));
+    if (parameter.isDataType != std::holds_alternative<DataType>(it->second))
+      return planError(
+          plan, launch,
+          fmt::format("parameter {}: expected it declared as {}",
+                      parameter.name,
+                      parameter.isDataType ? "a size" : "a data type"));
+    spec.parameters.emplace(*it);
+  }
+  return spec;
+}
+
+Result<std::vector<ArgumentSource>> bindArguments(const MethodPlan &plan,
+                                                  const PlanLaunch &launch,
+                                                  const LaunchInfo &info) {
+  std::vector<ArgumentSource> sources;
+  for (const KernelArgument &argument : info.arguments) {
+    const PlanArgument *given = findArgument(launch, argument.name);
+    auto source = given ? listedSource(plan, launch, argument, *given)
+                        : impliedSource(plan, launch, argument);
+    if (!source.ok())
+      return source.status();
+    sources.push_back(*source);
+  }
+  for (const PlanArgument &argument : launch.arguments) {
+    bool exists = std::any_of(
+        info.arguments.begin(), info.arguments.end(),
+        [&](const auto &known) { return known.name == argument.name; });
+    if (!exists)
+      return planError(plan, launch,
+                       "the method gives the argument " + argument.name +
+                           ", which the kernel does not have");
+  }
+  return sources;
+}
+
+bool isSelection(const MethodPlan &plan, const PlanLaunch &launch) {
+  return !bindsAny(plan, launch, [](const PlanValue &value) {
+    return value.kind == ValueKind::Value || value.kind == ValueKind::Output ||
+           value.kind == ValueKind::Lse;
+  });
+}
+
+int attendedLists(const MethodPlan &plan) {
+  for (const PlanLaunch &launch : plan.launches)
+    if (!isSelection(plan, launch))
+      for (const PlanArgument &argument : launch.arguments)
+        if (isLists(valueOf(plan, argument)))
+          return argument.value;
+  return -1;
+}
+
+bool takesCallerLists(const MethodPlan &plan) {
+  return std::any_of(plan.values.begin(), plan.values.end(),
+                     [](const PlanValue &value) {
+                       return value.kind == ValueKind::CallerLists;
+                     });
+}
+
+} // namespace spargejit::plan
