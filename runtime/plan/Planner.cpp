@@ -165,10 +165,11 @@ specialiseLaunch(const MethodPlan &plan, const PlanLaunch &launch,
       return planError(plan, launch,
                        "the method sets parameter " + name +
                            ", which the kernel does not declare");
-    if (!known.emplace(name, value).second)
+    auto [entry, isNew] = known.emplace(name, value);
+    if (!isNew && entry->second != ParameterValue(value))
       return planError(plan, launch,
                        "the method sets parameter " + name +
-                           ", which the problem decides");
+                           " to another value than the problem");
   }
   KernelSpec spec;
   spec.kernel = launch.kernel;
