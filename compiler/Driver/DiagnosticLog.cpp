@@ -8,6 +8,8 @@
 #include "llvm/Support/raw_ostream.h"
 #include "mlir/IR/Location.h"
 
+#include <algorithm>
+
 namespace spargejit::compiler {
 
 namespace {
@@ -27,9 +29,11 @@ void appendLine(std::string &lines, mlir::Diagnostic &diagnostic,
   llvm::raw_string_ostream stream(lines);
   if (!lines.empty())
     stream << '\n';
+  // The module that stands for a whole file is at line 0, column 0.
   if (mlir::FileLineColLoc position = filePosition(diagnostic.getLocation()))
-    stream << position.getFilename().getValue() << ':' << position.getLine()
-           << ':' << position.getColumn() << ": ";
+    stream << position.getFilename().getValue() << ':'
+           << std::max(position.getLine(), 1u) << ':'
+           << std::max(position.getColumn(), 1u) << ": ";
   stream << prefix << diagnostic.str();
 }
 

@@ -153,6 +153,8 @@ Result<MethodPlan> planMethod(const std::string &text,
   mlir::DialectRegistry registry;
   registry.insert<sparge::SpargeDialect, mlir::arith::ArithDialect>();
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  // The position says which op it is; its generic form would be noise.
+  context.printOpOnDiagnostic(false);
   DiagnosticLog log(&context);
 
   llvm::SourceMgr sources;

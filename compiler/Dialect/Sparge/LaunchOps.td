@@ -20,7 +20,7 @@ def Sparge_LaunchOp : Sparge_Op<"launch", [Pure]> {
     `parameters` are the integer parameters that the method decides. Sizes and
     element types are not among them.
 
-    Shapes: those of the op that the launch stands for.
+    Shapes and empty rows: those of the op that the launch stands for.
 
     Constraints:
     - C1: there is one argument name for each operand.

@@ -46,15 +46,13 @@ PoolOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location,
                          OpaqueProperties properties, RegionRange regions,
                          SmallVectorImpl<Type> &inferredReturnTypes) {
   Adaptor adaptor(operands, attributes, properties, regions);
-  auto type = dyn_cast<CallTensorType>(adaptor.getX().getType());
-  if (!type)
-    return failure();
-  Role role = type.getRole();
-  if (role != Role::Query && role != Role::Key) // C1
-    return emitOptionalError(location,
-                             "expects x of role query or key, got role ",
-                             stringifyRole(role));
-  inferredReturnTypes.push_back(PooledType::get(context, role)); // C2
+  Type x = adaptor.getX().getType();
+  auto type = dyn_cast<CallTensorType>(x);
+  if (!type ||
+      (type.getRole() != Role::Query && type.getRole() != Role::Key)) // C1
+    return emitOptionalError(
+        location, "expects x to be the query or the key of the call, got ", x);
+  inferredReturnTypes.push_back(PooledType::get(context, type.getRole())); // C2
   return success();
 }
 

@@ -44,6 +44,9 @@ def Sparge_BlockScoresOp : Sparge_Op<"block_scores", [Pure]> {
     [batch, kvHeads, kvBlocks, headDim]; scores
     [batch, qHeads, qBlocks, kvBlocks].
 
+    Empty rows: none; every pair of blocks has a score, hidden by causality or
+    not.
+
     Constraints:
     - C1: pooled_q has the role query.
     - C2: pooled_k has the role key.

@@ -4,8 +4,18 @@
 // RUN: sparge-opt %s -verify-diagnostics -split-input-file
 
 sparge.method @pool_c1_value(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
-  // expected-error @below {{expects x of role query or key, got role value}}
+  // expected-error @below {{expects x to be the query or the key of the call, got '!sparge.tensor<value>'}}
   %0 = sparge.pool %v : !sparge.tensor<value>
+  %o, %lse = sparge.attention %q, %k, %v : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
+  sparge.return %o : !sparge.tensor<output>
+}
+
+// -----
+
+sparge.method @pool_c1_pooled(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
+  %pooled_q = sparge.pool %q : !sparge.tensor<query>
+  // expected-error @below {{expects x to be the query or the key of the call, got '!sparge.pooled<query>'}}
+  %0 = sparge.pool %pooled_q : !sparge.pooled<query>
   %o, %lse = sparge.attention %q, %k, %v : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
   sparge.return %o : !sparge.tensor<output>
 }

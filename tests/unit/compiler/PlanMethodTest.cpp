@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// planMethod: the plans of the built-in methods, every kind of refusal with its
+// position, and that no text makes it crash or print.
+#include "compiler/Driver/PlanMethod.h"
+
+#include "kernels_ir/embed/EmbeddedTexts.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <regex>
+#include <sstream>
+#include <thread>
+
+namespace spargejit::compiler {
+namespace {
+
+using Kind = PlanValue::Kind;
+
+std::string builtIn(const std::string &name) {
+  const kernels_ir::EmbeddedText *text =
+      kernels_ir::findEmbeddedText("methods/" + name + ".mlir");
+  EXPECT_NE(text, nullptr) << name;
+  return text ? std::string(text->text) : std::string();
+}
+
+/// A method whose body is `body` with the parts that most tests do not care
+/// about around it; the first line of `body` is line 2.
+std::string method(const std::string &body) {
+  return "sparge.method @m(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, "
+         "%v: !sparge.tensor<value>) {\n" +
+         body +
+         "\n%o, %lse = sparge.attention %q, %k, %v : !sparge.tensor<query>, "
+         "!sparge.tensor<key>, !sparge.tensor<value>\n"
+         "sparge.return %o : !sparge.tensor<output>\n}\n";
+}
+
+/// A plan in one line a launch: kernel(name=value …) {parameter=number …},
+/// where a value is its number and its kind's first letters.
+std::string describe(const MethodPlan &plan) {
+  static const char *const kNames[] = {
+      "query",  "key",    "value", "pooled_q", "pooled_k", "lists",
+      "caller", "output", "lse",   "scalar",   "constant"};
+  std::ostringstream out;
+  for (const PlanLaunch &launch : plan.launches) {
+    out << launch.kernel << "(";
+    for (const PlanArgument &argument : launch.arguments) {
+      const PlanValue &value =
+          plan.values.at(static_cast<std::size_t>(argument.value));
+      out << " " << argument.name << "="
+          << kNames[static_cast<std::size_t>(value.kind)] << argument.value;
+      if (value.kind == Kind::Scalar)
+        out << ":" << value.name;
+      if (value.kind == Kind::Constant)
+        out << ":" << value.constant;
+    }
+    out << " ) {";
+    for (const auto &[name, number] : launch.parameters)
+      out << " " << name << "=" << number;
+    out << " }\n";
+  }
+  return out.str();
+}
+
+std::string planOf(const std::string &text) {
+  Result<MethodPlan> plan = planMethod(text, "m.mlir");
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  return plan ? describe(*plan) : std::string();
+}
+
+void expectRefused(const std::string &text, ErrorCode code,
+                   const std::string &message) {
+  Result<MethodPlan> plan = planMethod(text, "m.mlir");
+  ASSERT_FALSE(plan.ok()) << describe(*plan);
+  EXPECT_EQ(plan.status().code(), code);
+  EXPECT_EQ(plan.status().message(), message);
+}
+
+const char *const kSelectHead = "pool( x=query0 pooled=pooled_q3 ) { }\n"
+                                "pool( x=key1 pooled=pooled_k4 ) { }\n";
+
+TEST(PlanMethod, PlansEachBuiltInMethod) {
+  EXPECT_EQ(planOf(builtIn("dense")),
+            "attention_fwd( q=query0 k=key1 v=value2 o=output3 lse=lse4 ) "
+            "{ has_lists=0 }\n");
+  EXPECT_EQ(planOf(builtIn("block_sparse")),
+            "attention_fwd( q=query0 k=key1 v=value2 indices=caller3 "
+            "counts=caller3 o=output4 lse=lse5 ) { has_lists=1 }\n");
+  EXPECT_EQ(planOf(builtIn("topk")),
+            std::string(kSelectHead) +
+                "select_blocks( pooled_q=pooled_q3 pooled_k=pooled_k4 "
+                "k=scalar5:top_k indices=lists6 counts=lists6 ) "
+                "{ keep_diagonal=0 keep_first=0 }\n"
+                "attention_fwd( q=query0 k=key1 v=value2 indices=lists6 "
+                "counts=lists6 o=output7 lse=lse8 ) { has_lists=1 }\n");
+  EXPECT_EQ(planOf(builtIn("topp")),
+            std::string(kSelectHead) +
+                "select_blocks( pooled_q=pooled_q3 pooled_k=pooled_k4 "
+                "p=scalar5:top_p indices=lists6 counts=lists6 ) "
+                "{ keep_diagonal=0 keep_first=0 }\n"
+                "attention_fwd( q=query0 k=key1 v=value2 indices=lists6 "
+                "counts=lists6 o=output7 lse=lse8 ) { has_lists=1 }\n");
+  EXPECT_EQ(planOf(builtIn("spargeattention2")),
+            std::string(kSelectHead) +
+                "select_blocks( pooled_q=pooled_q3 pooled_k=pooled_k4 "
+                "k=scalar5:top_k p=scalar6:top_p indices=lists7 "
+                "counts=lists7 ) { keep_diagonal=0 keep_first=0 }\n"
+                "attention_fwd( q=query0 k=key1 v=value2 indices=lists7 "
+                "counts=lists7 o=output8 lse=lse9 ) { has_lists=1 }\n");
+}
+
+TEST(PlanMethod, NamesThePlanAfterTheMethod) {
+  Result<MethodPlan> plan = planMethod(builtIn("topk"), "topk.mlir");
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->name, "topk");
+  EXPECT_TRUE(plan->selects());
+  plan = planMethod(builtIn("block_sparse"), "block_sparse.mlir");
+  ASSERT_TRUE(plan.ok());
+  EXPECT_FALSE(plan->selects());
+}
+
+std::string selecting(const std::string &before, const std::string &rules) {
+  std::string text = builtIn("topk");
+  auto replace = [&](const std::string &from, const std::string &to) {
+    std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+  };
+  replace("%top_k = sparge.parameter \"top_k\"", before);
+  replace("top_k(%top_k)", rules);
+  return text;
+}
+
+TEST(PlanMethod, KeepsConstantsAsFloat64) {
+  // In float32, 0.9 · 10 is below 9, and one key block in ten would be lost.
+  Result<MethodPlan> plan =
+      planMethod(selecting("%r = arith.constant 0.9 : f64", "top_k(%r)"), "m");
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const PlanValue &ratio = plan->values.at(5);
+  EXPECT_EQ(ratio.kind, Kind::Constant);
+  EXPECT_EQ(ratio.constant, 0.9);
+}
+
+TEST(PlanMethod, GivesARepeatedParameterOneValue) {
+  std::string text = planOf(selecting("%a = sparge.parameter \"top_k\"\n"
+                                      "%b = sparge.parameter \"top_k\"",
+                                      "top_k(%a) top_p(%b)"));
+  EXPECT_NE(text.find("k=scalar5:top_k p=scalar5:top_k"), std::string::npos)
+      << text;
+}
+
+TEST(PlanMethod, PassesForcedBlocksAsParameters) {
+  std::string text = planOf(selecting("%a = sparge.parameter \"top_p\"",
+                                      "{keep_diagonal, keep_first = 4}"));
+  EXPECT_NE(text.find("pooled_k=pooled_k4 indices=lists5"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("{ keep_diagonal=1 keep_first=4 }"), std::string::npos)
+      << text;
+}
+
+TEST(PlanMethod, GivesThePositionOfASyntaxError) {
+  expectRefused(method("  %l = sparge.caller_list"), ErrorCode::CompileFailed,
+                "m.mlir:2:8: custom op 'sparge.caller_list' is unknown");
+}
+
+TEST(PlanMethod, GivesThePositionOfABrokenConstraint) {
+  expectRefused(method("  %r = sparge.parameter \"top_q\""),
+                ErrorCode::CompileFailed,
+                "m.mlir:2:8: 'sparge.parameter' op expects the name top_k or "
+                "top_p, got \"top_q\"");
+}
+
+TEST(PlanMethod, ReportsAnOpWithoutAKernelAsUnsupported) {
+  expectRefused(method("%l = sparge.caller_lists\n"
+                       "%i = sparge.invert_blocks %l"),
+                ErrorCode::Unsupported,
+                "m.mlir:3:6: no kernel implements 'sparge.invert_blocks'");
+}
+
+TEST(PlanMethod, AddsTheNotesOfAnError) {
+  // A mistake beside something unsupported is a mistake.
+  Result<MethodPlan> plan = planMethod(
+      method(
+          "%r = sparge.parameter \"top_k\"\n%r = sparge.parameter \"top_k\""),
+      "m.mlir");
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.status().code(), ErrorCode::CompileFailed);
+  EXPECT_EQ(plan.status().message(),
+            "m.mlir:3:1: redefinition of SSA value '%r'\n"
+            "m.mlir:2:1: note: previously defined here");
+}
+
+TEST(PlanMethod, WantsOneMethodAndNothingElse) {
+  expectRefused("", ErrorCode::CompileFailed,
+                "m.mlir:1:1: expects one sparge.method in a method file, got "
+                "none");
+  std::string two = builtIn("dense") + builtIn("topk");
+  Result<MethodPlan> plan = planMethod(two, "m.mlir");
+  ASSERT_FALSE(plan.ok());
+  EXPECT_TRUE(std::regex_match(
+      plan.status().message(),
+      std::regex(R"(m\.mlir:\d+:1: expects one sparge\.method in a method )"
+                 R"(file, got another after @dense)")))
+      << plan.status().message();
+  expectRefused(builtIn("dense") + "module {}", ErrorCode::CompileFailed,
+                "m.mlir:15:1: expects nothing but one sparge.method in a "
+                "method file, got 'builtin.module'");
+}
+
+TEST(PlanMethod, RefusesOtherDialects) {
+  Result<MethodPlan> plan =
+      planMethod(method("\"func.call\"() : () -> ()"), "m.mlir");
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.status().code(), ErrorCode::CompileFailed);
+}
+
+TEST(PlanMethod, GivesTheSamePlanOnEveryThread) {
+  const std::string expected = planOf(builtIn("spargeattention2"));
+  const std::string text = builtIn("spargeattention2");
+  std::vector<std::string> plans(8);
+  std::vector<std::thread> threads;
+  for (std::string &plan : plans)
+    threads.emplace_back([&plan, &text] {
+      for (int i = 0; i < 10; ++i) {
+        Result<MethodPlan> result = planMethod(text, "m.mlir");
+        plan = result ? describe(*result) : result.status().message();
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const std::string &plan : plans)
+    EXPECT_EQ(plan, expected);
+}
+
+/// `text` with some characters or words exchanged, removed or repeated.
+std::string damaged(std::string text, std::mt19937 &random) {
+  auto below = [&](std::size_t limit) {
+    return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);
+  };
+  for (std::size_t edits = 1 + below(4); edits-- > 0;) {
+    std::size_t at = below(text.size());
+    std::size_t from = below(text.size());
+    std::size_t length = 1 + below(12);
+    switch (below(4)) {
+    case 0:
+      text[at] = static_cast<char>(1 + below(126));
+      break;
+    case 1:
+      text.erase(at, length);
+      break;
+    case 2:
+      text.insert(at, text.substr(from, length));
+      break;
+    default:
+      text.replace(at, length, text.substr(from, length));
+    }
+    if (text.empty())
+      text = "%";
+  }
+  return text;
+}
+
+TEST(PlanMethod, AnswersAnyTextWithAPlanOrAMessage) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const char *const kMethods[] = {"dense", "block_sparse", "topk", "topp",
+                                  "spargeattention2"};
+  const std::regex positioned(R"(m\.mlir:\d+:\d+: [^]+)");
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  std::string silent;
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::string text = damaged(builtIn(kMethods[i % 5]), random);
+    Result<MethodPlan> plan = planMethod(text, "m.mlir");
+    refused += !plan.ok();
+    if (!plan && !std::regex_match(plan.status().message(), positioned))
+      silent += "---\n" + text + "\n-> " + plan.status().message() + "\n";
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(silent, "");
+  EXPECT_GT(refused, 100);
+}
+
+} // namespace
+} // namespace spargejit::compiler
