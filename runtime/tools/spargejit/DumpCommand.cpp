@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `spargejit dump`: the text of one stage of a kernel's compilation, a method
+// with its plan, or the list of what there is.
+#include "runtime/jit/CodeGenerator.h"
+#include "runtime/plan/MethodLibrary.h"
+#include "runtime/tools/spargejit/Commands.h"
+#include "runtime/tools/spargejit/options/KernelOptions.h"
+#include "runtime/tools/spargejit/report/TextTable.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <memory>
+
+namespace spargejit::tool {
+
+namespace {
+
+constexpr const char *kDetails = R"(Stages:
+  input       the kernel's text as stored
+  specialise  sizes, types and flags fixed
+  tile        loops over tiles, tuning applied
+  lower       the target's dialects
+  emit        LLVM IR
+  asm         assembly, or PTX for a GPU
+
+Examples:
+  spargejit dump --list
+  spargejit dump attention_fwd --head-dim 64 --dtype bfloat16 --stage specialise
+  spargejit dump attention_fwd --set tile_kv=128 --set has_lists=0 --stage asm
+  spargejit dump my_kernel.mlir --stage lower
+  spargejit dump method:spargeattention2)";
+
+constexpr std::array<std::pair<const char *, compiler::Stage>, 6> kStages = {{
+    {"input", compiler::Stage::Input},
+    {"specialise", compiler::Stage::Specialise},
+    {"tile", compiler::Stage::Tile},
+    {"lower", compiler::Stage::Lower},
+    {"emit", compiler::Stage::Emit},
+    {"asm", compiler::Stage::Assembly},
+}};
+
+struct DumpOptions {
+  std::string kernel;
+  KernelOptions kernelOptions;
+  std::string stage = "emit";
+  bool list = false;
+};
+
+void printList() {
+  std::vector<std::vector<std::string>> rows;
+  for (const TextSummary &text : listTexts("kernels/"))
+    rows.push_back({text.name, text.path, text.summary});
+  rows.emplace_back();
+  for (const TextSummary &text : listTexts("methods/"))
+    rows.push_back({"method:" + text.name, text.path, text.summary});
+  fmt::print("{}", report::formatGrid(rows));
+}
+
+/// A value of a plan as a reader of the method would call it.
+std::string valueName(const MethodPlan &plan, int index) {
+  const PlanValue &value = plan.values[static_cast<std::size_t>(index)];
+  switch (value.kind) {
+  case PlanValue::Kind::Query:
+    return "q";
+  case PlanValue::Kind::Key:
+    return "k";
+  case PlanValue::Kind::Value:
+    return "v";
+  case PlanValue::Kind::PooledQuery:
+    return fmt::format("pooled_q#{}", index);
+  case PlanValue::Kind::PooledKey:
+    return fmt::format("pooled_k#{}", index);
+  case PlanValue::Kind::Lists:
+    return fmt::format("lists#{}", index);
+  case PlanValue::Kind::CallerLists:
+    return "caller_lists";
+  case PlanValue::Kind::Output:
+    return "o";
+  case PlanValue::Kind::Lse:
+    return "lse";
+  case PlanValue::Kind::Scalar:
+    return value.name;
+  case PlanValue::Kind::Constant:
+    return fmt::format("{}", value.constant);
+  }
+  return "";
+}
+
+void printPlan(const MethodPlan &plan) {
+  fmt::print("// plan of {}: {} launch{}\n", plan.name, plan.launches.size(),
+             plan.launches.size() == 1 ? "" : "es");
+  for (std::size_t i = 0; i < plan.launches.size(); ++i) {
+    const PlanLaunch &launch = plan.launches[i];
+    std::vector<std::string> arguments;
+    for (const PlanArgument &argument : launch.arguments)
+      arguments.push_back(fmt::format("{} = {}", argument.name,
+                                      valueName(plan, argument.value)));
+    std::string parameters;
+    for (const auto &[name, value] : launch.parameters)
+      parameters += fmt::format(" {}={}", name, value);
+    fmt::print("//   {}. {}({}){}\n", i + 1, launch.kernel,
+               fmt::join(arguments, ", "),
+               parameters.empty() ? "" : " with" + parameters);
+  }
+}
+
+Result<int> dumpMethod(const std::string &name) {
+  auto text = plan::MethodLibrary().find(name);
+  if (!text && text.status().code() == ErrorCode::InvalidArgument) {
+    std::vector<std::string> names = plan::MethodLibrary().names();
+    failUsage("KERNEL",
+              fmt::format("method: expected one of {}, or the path of "
+                          "a method file (.mlir), got {}",
+                          fmt::join(names, ", "), name));
+  }
+  if (!text)
+    return text.status();
+  Result<MethodPlan> plan =
+      jit::builtInCodeGenerator().planMethod((*text)->text, (*text)->fileName);
+  if (!plan)
+    return plan.status();
+  fmt::print("{}{}\n", (*text)->text,
+             (*text)->text.ends_with('\n') ? "" : "\n");
+  printPlan(*plan);
+  return 0;
+}
+
+compiler::Stage stageNamed(const std::string &name) {
+  for (const auto &[stageName, stage] : kStages)
+    if (name == stageName)
+      return stage;
+  return compiler::Stage::Emit;
+}
+
+Result<int> dump(const DumpOptions &options) {
+  if (options.list) {
+    printList();
+    return 0;
+  }
+  if (options.kernel.empty())
+    failUsage("KERNEL", "expected a kernel, method:NAME or --list");
+  const std::string methodPrefix = "method:";
+  if (options.kernel.starts_with(methodPrefix))
+    return dumpMethod(options.kernel.substr(methodPrefix.size()));
+
+  Result<KernelSource> source =
+      findKernel(options.kernel, options.kernelOptions.arch);
+  if (!source)
+    return source.status();
+  Result<KernelSpec> spec = makeSpec(*source, options.kernelOptions);
+  if (!spec)
+    return spec.status();
+  Result<std::string> text = jit::builtInCodeGenerator().dumpKernel(
+      source->text, source->fileName, *spec, stageNamed(options.stage));
+  if (!text)
+    return text.status();
+  fmt::print("{}{}", *text, text->ends_with('\n') ? "" : "\n");
+  return 0;
+}
+
+} // namespace
+
+CommandBody addDumpCommand(CLI::App &app) {
+  auto options = std::make_shared<DumpOptions>();
+  CLI::App *command = app.add_subcommand(
+      "dump", "Print the text of one stage of a kernel, or a method's plan");
+  command->footer(kDetails);
+  command
+      ->add_option("KERNEL", options->kernel,
+                   "A kernel's name, the path of a kernel file (.mlir), or "
+                   "method:NAME")
+      ->type_name("");
+  addKernelOptions(*command, options->kernelOptions);
+  std::vector<std::string> names;
+  for (const auto &[name, stage] : kStages)
+    names.emplace_back(name);
+  command
+      ->add_option("--stage", options->stage,
+                   "input, specialise, tile, lower, emit or asm")
+      ->type_name("STAGE")
+      ->capture_default_str()
+      ->check(oneOf(names));
+  command->add_flag("--list", options->list, "List kernels and methods");
+  return [options] { return dump(*options); };
+}
+
+} // namespace spargejit::tool

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SystemProbe.h. Libraries are opened, asked for their version and closed; no
+// CUDA context is made.
+#include "runtime/tools/spargejit/SystemProbe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <dlfcn.h>
+#include <fstream>
+#include <link.h>
+#include <sched.h>
+#include <sstream>
+#include <thread>
+
+namespace spargejit::tool {
+
+namespace {
+
+constexpr std::array<const char *, 16> kFeatures = {
+    "avx",         "fma",         "f16c",        "avx2",
+    "avx_vnni",    "avx512f",     "avx512bw",    "avx512vl",
+    "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",
+    "amx_bf16",    "amx_int8",    "asimd",       "sve"};
+
+/// Owns a handle of dlopen.
+class OpenLibrary {
+public:
+  explicit OpenLibrary(const char *name)
+      : handle_(dlopen(name, RTLD_LAZY | RTLD_LOCAL)) {}
+  ~OpenLibrary() {
+    if (handle_)
+      dlclose(handle_);
+  }
+  OpenLibrary(const OpenLibrary &) = delete;
+  OpenLibrary &operator=(const OpenLibrary &) = delete;
+
+  explicit operator bool() const { return handle_ != nullptr; }
+  template <typename Function>
+  Function *symbol(const char *name) const {
+    return reinterpret_cast<Function *>(dlsym(handle_, name));
+  }
+  std::string path() const {
+    link_map *map = nullptr;
+    if (dlinfo(handle_, RTLD_DI_LINKMAP, &map) != 0 || !map)
+      return "";
+    return map->l_name;
+  }
+
+private:
+  void *handle_;
+};
+
+/// The loader's message for the attempt just made.
+std::string loaderMessage() {
+  const char *message = dlerror();
+  return message ? message : "the loader gave no reason";
+}
+
+} // namespace
+
+ProcessorInfo probeProcessor() {
+  ProcessorInfo info;
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    std::size_t colon = line.find(':');
+    if (colon == std::string::npos)
+      continue;
+    std::string key =
+        line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1);
+    std::string value =
+        colon + 2 <= line.size() ? line.substr(colon + 2) : std::string();
+    if (key == "model name" && info.name.empty())
+      info.name = value;
+    if ((key == "flags" || key == "Features") && info.features.empty()) {
+      std::istringstream words(value);
+      for (std::string word; words >> word;)
+        if (std::find(kFeatures.begin(), kFeatures.end(), word) !=
+            kFeatures.end())
+          info.features.push_back(word);
+    }
+  }
+  return info;
+}
+
+int processorCount() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    return CPU_COUNT(&set);
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+LibraryInfo probeCudaDriver() {
+  LibraryInfo info;
+  info.name = "libcuda";
+  OpenLibrary library("libcuda.so.1");
+  if (!library) {
+    info.reason = loaderMessage();
+    return info;
+  }
+  info.found = true;
+  info.path = library.path();
+  int version = 0;
+  auto *ask = library.symbol<int(int *)>("cuDriverGetVersion");
+  if (ask && ask(&version) == 0)
+    info.version = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+  return info;
+}
+
+LibraryInfo probeNvrtc() {
+  LibraryInfo info;
+  info.name = "libnvrtc";
+  for (const char *name : {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"}) {
+    OpenLibrary library(name);
+    if (!library) {
+      std::string reason = loaderMessage();
+      info.reason = info.reason.empty() ? reason : info.reason + "; " + reason;
+      continue;
+    }
+    info.found = true;
+    info.reason.clear();
+    info.path = library.path();
+    int major = 0;
+    int minor = 0;
+    auto *ask = library.symbol<int(int *, int *)>("nvrtcVersion");
+    if (ask && ask(&major, &minor) == 0)
+      info.version = fmt::format("{}.{}", major, minor);
+    break;
+  }
+  return info;
+}
+
+Status cudaUnavailable() {
+  LibraryInfo driver = probeCudaDriver();
+  if (!driver.found)
+    return Status(
+        ErrorCode::DriverError,
+        fmt::format("--device: cuda needs the NVIDIA driver, which was "
+                    "not found ({}): install it, or use --device cpu",
+                    driver.reason));
+  return Status(ErrorCode::Unsupported,
+                "--device: this build has no CUDA back end: use --device cpu");
+}
+
+} // namespace spargejit::tool

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What this machine has: processor, and the libraries that the CUDA back end
+// opens at run time.
+#pragma once
+
+#include "spargejit/status.h"
+
+#include <string>
+#include <vector>
+
+namespace spargejit::tool {
+
+struct ProcessorInfo {
+  std::string name;                  ///< as the kernel reports it
+  std::vector<std::string> features; ///< vector extensions that matter here
+};
+/// Reads /proc/cpuinfo; empty where there is none.
+ProcessorInfo probeProcessor();
+
+/// Processors that this process may run on.
+int processorCount();
+
+/// A library that may be there.
+struct LibraryInfo {
+  std::string name; ///< "libcuda"
+  bool found = false;
+  std::string path;    ///< where it was found
+  std::string version; ///< "13.0", or empty when it did not say
+  std::string reason;  ///< the loader's message when it was not found
+};
+LibraryInfo probeCudaDriver();
+LibraryInfo probeNvrtc();
+
+/// Why `--device cuda` does not work here; never ok.
+Status cudaUnavailable();
+
+} // namespace spargejit::tool

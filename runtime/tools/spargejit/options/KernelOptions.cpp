@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KernelOptions.h.
+#include "runtime/tools/spargejit/options/KernelOptions.h"
+
+#include "kernels_ir/embed/EmbeddedTexts.h"
+#include "runtime/jit/CodeGenerator.h"
+#include "runtime/plan/DefaultTuning.h"
+#include "runtime/plan/MethodLibrary.h"
+#include "runtime/plan/Planner.h"
+#include "runtime/tools/spargejit/files/FileAccess.h"
+#include "runtime/tools/spargejit/problem/ElementTypes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <set>
+
+namespace spargejit::tool {
+
+namespace {
+
+using ParameterMap = std::map<std::string, ParameterValue>;
+
+CLI::Validator architecture() {
+  return CLI::Validator(
+      [](std::string &text) -> std::string {
+        std::string_view rest = text;
+        bool good = text == "host";
+        if (rest.starts_with("sm_")) {
+          rest.remove_prefix(3);
+          std::size_t digits = 0;
+          while (digits < rest.size() && std::isdigit(rest[digits]) != 0)
+            ++digits;
+          std::string_view suffix = rest.substr(digits);
+          good = digits >= 2 && digits <= 3 &&
+                 (suffix.empty() || suffix == "a" || suffix == "f");
+        }
+        return good ? std::string()
+                    : "expected host or a GPU architecture such as sm_90a, "
+                      "got " +
+                          text;
+      },
+      "");
+}
+
+plan::ProblemClass problemClass(const KernelOptions &options) {
+  MaskBlock block = parseMaskBlock(options.maskBlock);
+  plan::ProblemClass kind;
+  kind.dtype = *problem::floatTypeFromName(options.dtype);
+  kind.headDim = options.headDim;
+  kind.maskBlockQ = block.q;
+  kind.maskBlockKv = block.kv;
+  kind.causal = options.causal;
+  return kind;
+}
+
+/// Values for parameters of the portable kernels when no method says otherwise.
+ParameterMap defaultParameters(const KernelOptions &options) {
+  plan::ProblemClass kind = problemClass(options);
+  ParameterMap known;
+  for (const auto &[name, value] : plan::defaultTuning(kind))
+    known[name] = value;
+  known["elem"] = kind.dtype;
+  known["head_dim"] = kind.headDim;
+  known["mask_block_q"] = kind.maskBlockQ;
+  known["mask_block_kv"] = kind.maskBlockKv;
+  known["pool_block"] = kind.maskBlockQ;
+  known["causal"] = std::int64_t{kind.causal};
+  known["has_lists"] = std::int64_t{1};
+  known["keep_diagonal"] = std::int64_t{0};
+  known["keep_first"] = std::int64_t{0};
+  return known;
+}
+
+ParameterValue parseParameter(const std::string &name, const std::string &text,
+                              bool isDataType) {
+  if (isDataType) {
+    if (auto type = problem::floatTypeFromName(text))
+      return *type;
+    failUsage("--set", fmt::format("{}: expected float32, bfloat16 or float16, "
+                                   "got {}",
+                                   name, text));
+  }
+  std::int64_t value = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    failUsage("--set",
+              fmt::format("{}: expected a whole number, got {}", name, text));
+  return value;
+}
+
+std::map<std::string, std::string>
+splitSets(const std::vector<std::string> &sets) {
+  std::map<std::string, std::string> values;
+  for (const std::string &set : sets) {
+    std::size_t equals = set.find('=');
+    if (equals == std::string::npos || equals == 0)
+      failUsage("--set", fmt::format("expected name=value, got {}", set));
+    values[set.substr(0, equals)] = set.substr(equals + 1);
+  }
+  return values;
+}
+
+/// The first sentence of the comment after the licence line, without the
+/// kernel's own name before it.
+std::string summaryOf(std::string_view text, const std::string &name) {
+  std::string comment;
+  while (text.starts_with("//")) {
+    std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(2, end - 2);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(" /"), line.size()));
+    if (line.empty() && !comment.empty())
+      break;
+    if (!line.empty() && !line.starts_with("SPDX"))
+      comment += std::string(line) + " ";
+  }
+  if (comment.starts_with(name + ": "))
+    comment.erase(0, name.size() + 2);
+  std::size_t end = std::min(comment.find(". "), comment.find(": "));
+  return comment.substr(0, end);
+}
+
+std::string nameOf(std::string_view path) {
+  std::size_t slash = path.rfind('/');
+  return std::string(
+      path.substr(slash + 1, path.size() - slash - 1 - std::strlen(".mlir")));
+}
+
+Result<KernelSource> readKernelFile(const std::string &path) {
+  Result<files::InputFile> file = files::InputFile::open(path);
+  if (!file)
+    return file.status();
+  KernelSource source;
+  source.kernel = std::filesystem::path(path).stem().string();
+  source.fileName = path;
+  source.text.resize(static_cast<std::size_t>(file->size()));
+  if (Status status = file->readAt(0, source.text.data(), source.text.size());
+      !status)
+    return status;
+  return source;
+}
+
+} // namespace
+
+void addKernelOptions(CLI::App &command, KernelOptions &options) {
+  command
+      .add_option("--arch", options.arch,
+                  "What to compile for: host, or a GPU such as sm_90a")
+      ->type_name("ARCH")
+      ->capture_default_str()
+      ->check(architecture());
+  command.add_option("--head-dim", options.headDim, "Head dimension")
+      ->type_name("D")
+      ->capture_default_str()
+      ->check(headDimension());
+  command
+      .add_option("--dtype", options.dtype,
+                  "Type of q, k, v and o: float32, bfloat16, float16")
+      ->type_name("T")
+      ->capture_default_str()
+      ->check(oneOf({"float32", "bfloat16", "float16"}));
+  command
+      .add_option("--mask-block", options.maskBlock,
+                  "Query rows x keys of a mask block: {64,128}x{16,32,64,128}")
+      ->type_name("QxKV")
+      ->capture_default_str()
+      ->check(maskBlockText());
+  command.add_flag("--causal", options.causal, "Token-exact causal mask");
+  command
+      .add_option(
+          "--set", options.sets,
+          "Value of a kernel parameter, for example tile_kv=128; may be "
+          "repeated")
+      ->type_name("NAME=VALUE")
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+Target targetOf(const KernelOptions &options) {
+  if (options.arch == "host")
+    return jit::builtInCodeGenerator().hostTarget();
+  Target target;
+  target.architecture = options.arch;
+  return target;
+}
+
+Result<KernelSource> findKernel(const std::string &kernel,
+                                const std::string &arch) {
+  if (kernel.ends_with(".mlir"))
+    return readKernelFile(kernel);
+  std::string own = arch == "host" ? "" : arch.substr(0, 2) + arch.substr(3);
+  while (!own.empty() && std::isdigit(own.back()) == 0)
+    own.pop_back();
+  for (const std::string &folder : {own, std::string("portable")}) {
+    std::string path = fmt::format("kernels/{}/{}.mlir", folder, kernel);
+    if (const auto *text = kernels_ir::findEmbeddedText(path))
+      return KernelSource{kernel, path, std::string(text->text)};
+  }
+  std::set<std::string> names;
+  for (const TextSummary &text : listTexts("kernels/"))
+    names.insert(text.name);
+  failUsage(
+      "KERNEL",
+      fmt::format("expected one of {}, or the path of an .mlir file, got {}",
+                  fmt::join(names, ", "), kernel));
+}
+
+Result<KernelSpec> makeSpec(const KernelSource &source,
+                            const KernelOptions &options) {
+  auto parameters = jit::builtInCodeGenerator().listKernelParameters(
+      source.text, source.fileName, source.kernel);
+  if (!parameters)
+    return parameters.status();
+  std::map<std::string, std::string> sets = splitSets(options.sets);
+  ParameterMap known = defaultParameters(options);
+  KernelSpec spec;
+  spec.kernel = source.kernel;
+  spec.target = targetOf(options);
+  std::vector<std::string> names;
+  for (const compiler::KernelParameter &parameter : *parameters) {
+    names.push_back(parameter.name);
+    if (auto set = sets.extract(parameter.name)) {
+      spec.parameters[parameter.name] =
+          parseParameter(parameter.name, set.mapped(), parameter.isDataType);
+      continue;
+    }
+    auto value = known.find(parameter.name);
+    if (value == known.end() ||
+        parameter.isDataType != std::holds_alternative<DataType>(value->second))
+      failUsage("--set", fmt::format("kernel {} needs a value: expected --set "
+                                     "{}=…",
+                                     source.kernel, parameter.name));
+    spec.parameters.insert(*value);
+  }
+  if (!sets.empty())
+    failUsage("--set",
+              fmt::format("kernel {} has no parameter {}: expected one of {}",
+                          source.kernel, sets.begin()->first,
+                          fmt::join(names, ", ")));
+  return spec;
+}
+
+Result<std::vector<MethodKernel>>
+kernelsOfMethod(const std::string &method, const KernelOptions &options) {
+  jit::CodeGenerator &generator = jit::builtInCodeGenerator();
+  auto text = plan::MethodLibrary().find(method);
+  if (!text)
+    return text.status();
+  Result<MethodPlan> plan =
+      generator.planMethod((*text)->text, (*text)->fileName);
+  if (!plan)
+    return plan.status();
+  std::vector<MethodKernel> kernels;
+  for (const PlanLaunch &launch : plan->launches) {
+    Result<KernelSource> source = findKernel(launch.kernel, options.arch);
+    if (!source)
+      return source.status();
+    auto parameters = generator.listKernelParameters(
+        source->text, source->fileName, source->kernel);
+    if (!parameters)
+      return parameters.status();
+    Result<KernelSpec> spec = plan::specialiseLaunch(
+        *plan, launch, problemClass(options), targetOf(options), *parameters);
+    if (!spec)
+      return spec.status();
+    kernels.push_back({*std::move(source), *std::move(spec)});
+  }
+  return kernels;
+}
+
+std::vector<TextSummary> listTexts(const std::string &folder) {
+  std::vector<TextSummary> summaries;
+  for (const kernels_ir::EmbeddedText &text : kernels_ir::embeddedTexts())
+    if (text.path.starts_with(folder)) {
+      std::string name = nameOf(text.path);
+      summaries.push_back(
+          {name, std::string(text.path), summaryOf(text.text, name)});
+    }
+  return summaries;
+}
+
+} // namespace spargejit::tool
