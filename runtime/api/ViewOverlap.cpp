@@ -45,8 +45,16 @@ public:
   explicit Search(std::int64_t target) : target_(target) {}
 
   void add(std::int64_t coefficient, std::int64_t limit) {
-    if (coefficient != 0 && limit > 0)
-      terms_[count_++] = {coefficient, limit};
+    if (coefficient == 0 || limit <= 0)
+      return;
+    // x·c and y·c reach the same sums together as one term with both limits;
+    // views of one layout have all coefficients in common.
+    for (int n = 0; n < count_; ++n)
+      if (terms_[n].coefficient == coefficient) {
+        terms_[n].limit += limit;
+        return;
+      }
+    terms_[count_++] = {coefficient, limit};
   }
 
   /// True when the equation has a solution, or the steps ran out.

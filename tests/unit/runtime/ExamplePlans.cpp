@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plans of "dense", "block_sparse" and "spargeattention2".
+#include "tests/unit/runtime/ExamplePlans.h"
+
+namespace spargejit::unit {
+
+namespace {
+
+using Kind = PlanValue::Kind;
+using Argument = KernelArgument::Kind;
+
+LaunchInfo makeInfo(const char *entry, std::vector<KernelArgument> arguments,
+                    std::int64_t tile) {
+  LaunchInfo info;
+  info.entryName = entry;
+  int slot = 0;
+  for (KernelArgument &argument : arguments) {
+    argument.firstSlot = slot;
+    slot += argument.slotCount();
+  }
+  info.arguments = std::move(arguments);
+  info.gridTile = tile;
+  return info;
+}
+
+} // namespace
+
+MethodPlan densePlan() {
+  MethodPlan plan;
+  plan.name = "dense";
+  plan.values = {{Kind::Query, "", 0},
+                 {Kind::Key, "", 0},
+                 {Kind::Value, "", 0},
+                 {Kind::Output, "", 0},
+                 {Kind::Lse, "", 0}};
+  plan.launches = {{"attention_fwd",
+                    {{"q", 0}, {"k", 1}, {"v", 2}, {"o", 3}, {"lse", 4}},
+                    {}}};
+  return plan;
+}
+
+MethodPlan blockSparsePlan() {
+  MethodPlan plan = densePlan();
+  plan.name = "block_sparse";
+  plan.values.push_back({Kind::CallerLists, "", 0});
+  plan.launches[0].arguments.push_back({"indices", 5});
+  plan.launches[0].arguments.push_back({"counts", 5});
+  return plan;
+}
+
+MethodPlan selectingPlan() {
+  MethodPlan plan;
+  plan.name = "spargeattention2";
+  plan.values = {{Kind::Query, "", 0},       {Kind::Key, "", 0},
+                 {Kind::Value, "", 0},       {Kind::PooledQuery, "", 0},
+                 {Kind::PooledKey, "", 0},   {Kind::Scalar, "top_k", 0},
+                 {Kind::Scalar, "top_p", 0}, {Kind::Lists, "", 0},
+                 {Kind::Output, "", 0},      {Kind::Lse, "", 0}};
+  plan.launches = {{"pool", {{"x", 0}, {"pooled", 3}}, {}},
+                   {"pool", {{"x", 1}, {"pooled", 4}}, {}},
+                   {"select_blocks",
+                    {{"pooled_q", 3},
+                     {"pooled_k", 4},
+                     {"k", 5},
+                     {"p", 6},
+                     {"indices", 7},
+                     {"counts", 7}},
+                    {{"keep_diagonal", 0}, {"keep_first", 0}}},
+                   {"attention_fwd",
+                    {{"q", 0},
+                     {"k", 1},
+                     {"v", 2},
+                     {"indices", 7},
+                     {"counts", 7},
+                     {"o", 8},
+                     {"lse", 9}},
+                    {}}};
+  return plan;
+}
+
+LaunchInfo poolInfo(std::int64_t tile) {
+  return makeInfo(
+      "pool",
+      {{"x", Argument::Tensor, 4, 0}, {"pooled", Argument::Tensor, 4, 0}},
+      tile);
+}
+
+LaunchInfo selectBlocksInfo(std::int64_t tile) {
+  return makeInfo("select_blocks",
+                  {{"pooled_q", Argument::Tensor, 4, 0},
+                   {"pooled_k", Argument::Tensor, 4, 0},
+                   {"indices", Argument::Tensor, 4, 0},
+                   {"counts", Argument::Tensor, 3, 0},
+                   {"softmax_scale", Argument::Float, 0, 0},
+                   {"k", Argument::Index, 0, 0},
+                   {"p", Argument::Float, 0, 0},
+                   {"q_len", Argument::Index, 0, 0},
+                   {"kv_len", Argument::Index, 0, 0}},
+                  tile);
+}
+
+LaunchInfo attentionInfo(std::int64_t tile) {
+  return makeInfo("attention_fwd",
+                  {{"q", Argument::Tensor, 4, 0},
+                   {"k", Argument::Tensor, 4, 0},
+                   {"v", Argument::Tensor, 4, 0},
+                   {"indices", Argument::Tensor, 4, 0},
+                   {"counts", Argument::Tensor, 3, 0},
+                   {"o", Argument::Tensor, 4, 0},
+                   {"lse", Argument::Tensor, 3, 0},
+                   {"softmax_scale", Argument::Float, 0, 0}},
+                  tile);
+}
+
+} // namespace spargejit::unit

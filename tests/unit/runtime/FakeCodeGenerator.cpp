@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fake compiler: an artifact's code is the sizes of its mask blocks.
+#include "tests/unit/runtime/FakeCodeGenerator.h"
+
+#include "tests/unit/runtime/ExamplePlans.h"
+#include "tests/unit/runtime/FakeKernels.h"
+
+namespace spargejit::unit {
+
+namespace {
+
+class FakeKernel final : public compiler::HostKernel {
+public:
+  explicit FakeKernel(HostKernelFunction function) : function_(function) {}
+  HostKernelFunction function() const override { return function_; }
+
+private:
+  HostKernelFunction function_;
+};
+
+std::int64_t sizeOf(const KernelSpec &spec, const char *name) {
+  return std::get<std::int64_t>(spec.parameters.at(name));
+}
+
+HostKernelFunction findFunction(const std::string &entry,
+                                const std::string &code) {
+  if (entry == "pool")
+    return code == "16"   ? fakePool<16>
+           : code == "64" ? fakePool<64>
+                          : fakePool<128>;
+  if (entry == "select_blocks")
+    return fakeSelect;
+  if (code == "64x16")
+    return fakeAttention<64, 16>;
+  if (code == "64x64")
+    return fakeAttention<64, 64>;
+  return code == "128x16" ? fakeAttention<128, 16> : fakeAttention<128, 64>;
+}
+
+} // namespace
+
+Target FakeCodeGenerator::hostTarget() const {
+  Target target;
+  target.cpu = "fake-cpu";
+  return target;
+}
+
+Result<MethodPlan> FakeCodeGenerator::planMethod(const std::string &text,
+                                                 const std::string &textName) {
+  ++planned;
+  if (text == "text of dense")
+    return densePlan();
+  if (text == "text of block_sparse")
+    return blockSparsePlan();
+  if (text == "text of spargeattention2")
+    return selectingPlan();
+  return Status(ErrorCode::CompileFailed, textName + ":1:1: no method");
+}
+
+Result<std::vector<compiler::KernelParameter>>
+FakeCodeGenerator::listKernelParameters(const std::string &,
+                                        const std::string &,
+                                        const std::string &kernel) {
+  using List = std::vector<compiler::KernelParameter>;
+  if (kernel == "pool")
+    return List{{"elem", true}, {"head_dim", false}, {"pool_block", false}};
+  if (kernel == "select_blocks")
+    return List{{"head_dim", false},      {"mask_block_q", false},
+                {"mask_block_kv", false}, {"causal", false},
+                {"keep_diagonal", false}, {"keep_first", false},
+                {"tile_rows", false},     {"tile_columns", false}};
+  return List{{"elem", true},          {"head_dim", false},
+              {"mask_block_q", false}, {"mask_block_kv", false},
+              {"causal", false},       {"has_lists", false},
+              {"tile_q", false},       {"tile_kv", false}};
+}
+
+Result<KernelArtifact>
+FakeCodeGenerator::compileKernel(const std::string &, const std::string &,
+                                 const KernelSpec &spec) {
+  ++compiled;
+  if (!compileFailure.empty())
+    return Status(ErrorCode::CompileFailed, compileFailure);
+  KernelArtifact artifact;
+  artifact.target = spec.target;
+  if (spec.kernel == "pool") {
+    artifact.launch = poolInfo(sizeOf(spec, "pool_block"));
+    artifact.code = std::to_string(sizeOf(spec, "pool_block"));
+  } else if (spec.kernel == "select_blocks") {
+    artifact.launch = selectBlocksInfo(sizeOf(spec, "tile_rows"));
+  } else {
+    artifact.launch = attentionInfo(sizeOf(spec, "tile_q"));
+    artifact.code = std::to_string(sizeOf(spec, "mask_block_q")) + "x" +
+                    std::to_string(sizeOf(spec, "mask_block_kv"));
+  }
+  return artifact;
+}
+
+Result<std::string> FakeCodeGenerator::dumpKernel(const std::string &,
+                                                  const std::string &,
+                                                  const KernelSpec &spec,
+                                                  compiler::Stage stage) {
+  return spec.kernel + " at stage " + std::to_string(static_cast<int>(stage));
+}
+
+Result<std::shared_ptr<compiler::HostKernel>>
+FakeCodeGenerator::loadHostKernel(const KernelArtifact &artifact) {
+  ++loaded;
+  if (!loadFailure.empty())
+    return Status(ErrorCode::CompileFailed, loadFailure);
+  return std::shared_ptr<compiler::HostKernel>(std::make_shared<FakeKernel>(
+      findFunction(artifact.launch.entryName, artifact.code)));
+}
+
+const std::vector<kernels_ir::EmbeddedText> &fakeTexts() {
+  static const std::vector<kernels_ir::EmbeddedText> kTexts = {
+      {"kernels/portable/attention_fwd.mlir", "text of attention_fwd"},
+      {"kernels/portable/pool.mlir", "text of pool"},
+      {"kernels/portable/select_blocks.mlir", "text of select_blocks"},
+      {"methods/block_sparse.mlir", "text of block_sparse"},
+      {"methods/broken.mlir", "text of broken"},
+      {"methods/dense.mlir", "text of dense"},
+      {"methods/spargeattention2.mlir", "text of spargeattention2"},
+  };
+  return kTexts;
+}
+
+} // namespace spargejit::unit

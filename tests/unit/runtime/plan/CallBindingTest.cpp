@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Workspace and argument slots.
+#include "runtime/plan/CallBinding.h"
+
+#include "tests/unit/runtime/ExamplePlans.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+
+namespace spargejit::plan {
+namespace {
+
+AttentionProblem exampleProblem() {
+  AttentionProblem problem;
+  problem.kind = {DataType::Float32, 24, 64, 16, false};
+  problem.batch = 2;
+  problem.qHeads = 6;
+  problem.kvHeads = 3;
+  problem.qLen = 65;   // 2 blocks
+  problem.kvLen = 100; // 7 blocks
+  problem.softmaxScale = 0.25f;
+  problem.topK = 0.5;
+  problem.topP = 0.75;
+  return problem;
+}
+
+std::int64_t addressOf(const void *pointer) {
+  return std::bit_cast<std::int64_t>(pointer);
+}
+
+TEST(CallBinding, PlacesPooledTensorsAndListsSideBySide) {
+  const MethodPlan plan = unit::selectingPlan();
+  const AttentionProblem problem = exampleProblem();
+  ValueTensors tensors;
+  tensors.reset(plan);
+  auto bytes = placeWorkspace(plan, problem, nullptr, tensors);
+  ASSERT_TRUE(bytes.ok());
+  // 2·6·2·24 and 2·3·7·24 floats, 2·6·2·7 and 2·6·2 int32, each up to 64.
+  EXPECT_EQ(*bytes, 2304 + 4032 + 704 + 128);
+  EXPECT_EQ(tensors.at(3).data, nullptr);
+
+  alignas(64) static char memory[8192];
+  ASSERT_EQ(*placeWorkspace(plan, problem, memory, tensors), *bytes);
+  EXPECT_EQ(tensors.at(3).data, memory);
+  EXPECT_EQ(tensors.at(4).data, memory + 2304);
+  EXPECT_EQ(tensors.at(7, 0).data, memory + 2304 + 4032);
+  EXPECT_EQ(tensors.at(7, 1).data, memory + 2304 + 4032 + 704);
+  EXPECT_EQ(tensors.at(7, 0).sizes, (std::array<std::int64_t, 4>{2, 6, 2, 7}));
+  EXPECT_EQ(tensors.at(7, 0).strides,
+            (std::array<std::int64_t, 4>{84, 14, 7, 1}));
+  EXPECT_EQ(tensors.at(7, 1).rank, 3);
+  EXPECT_EQ(tensors.at(7, 1).strides,
+            (std::array<std::int64_t, 4>{12, 2, 1, 0}));
+  EXPECT_EQ(tensors.at(8).data, nullptr) << "the output is the caller's";
+}
+
+TEST(CallBinding, LeavesListsThatAreThereAlone) {
+  const MethodPlan plan = unit::selectingPlan();
+  ValueTensors tensors;
+  tensors.reset(plan);
+  char other;
+  tensors.at(7, 0).data = tensors.at(7, 1).data = &other;
+  EXPECT_EQ(*placeWorkspace(plan, exampleProblem(), nullptr, tensors),
+            2304 + 4032);
+}
+
+TEST(CallBinding, TellsWhenTheWorkspaceCannotBe) {
+  const MethodPlan plan = unit::selectingPlan();
+  AttentionProblem problem = exampleProblem();
+  problem.qLen = problem.kvLen = std::int64_t{1} << 40;
+  ValueTensors tensors;
+  tensors.reset(plan);
+  auto bytes = placeWorkspace(plan, problem, nullptr, tensors);
+  ASSERT_FALSE(bytes.ok());
+  EXPECT_EQ(bytes.status().code(), ErrorCode::OutOfResources);
+}
+
+TEST(CallBinding, PacksSlotsInTheKernelsOrder) {
+  const MethodPlan plan = unit::selectingPlan();
+  const AttentionProblem problem = exampleProblem();
+  ValueTensors tensors;
+  tensors.reset(plan);
+  alignas(64) static char memory[8192];
+  ASSERT_TRUE(placeWorkspace(plan, problem, memory, tensors).ok());
+  LaunchInfo info = unit::selectBlocksInfo(16);
+  auto sources = bindArguments(plan, plan.launches[2], info);
+  ASSERT_TRUE(sources.ok());
+  ASSERT_EQ(info.slotCount(), 3 * 9 + 7 + 5);
+  std::vector<std::int64_t> slots(39, -77);
+  packArguments(plan, info, *sources, problem, tensors, slots.data());
+  const std::vector<std::int64_t> expected{
+      addressOf(memory),
+      2,
+      6,
+      2,
+      24,
+      288,
+      48,
+      24,
+      1, // pooled_q
+      addressOf(memory + 2304),
+      2,
+      3,
+      7,
+      24,
+      504,
+      168,
+      24,
+      1, // pooled_k
+      addressOf(memory + 6336),
+      2,
+      6,
+      2,
+      7,
+      84,
+      14,
+      7,
+      1, // indices
+      addressOf(memory + 7040),
+      2,
+      6,
+      2,
+      12,
+      2,
+      1,                                  // counts
+      std::bit_cast<std::int32_t>(0.25f), // scale
+      3,                                  // k of 7
+      std::bit_cast<std::int32_t>(0.75f), // p
+      65,
+      100};
+  EXPECT_EQ(slots, expected);
+}
+
+TEST(CallBinding, PacksAbsentTensorsAsNull) {
+  const MethodPlan plan = unit::densePlan();
+  ValueTensors tensors;
+  tensors.reset(plan);
+  LaunchInfo info = unit::attentionInfo(64);
+  auto sources = bindArguments(plan, plan.launches[0], info);
+  ASSERT_TRUE(sources.ok());
+  std::vector<std::int64_t> slots(static_cast<std::size_t>(info.slotCount()),
+                                  -77);
+  packArguments(plan, info, *sources, exampleProblem(), tensors, slots.data());
+  EXPECT_EQ(slots[static_cast<std::size_t>(info.arguments[3].firstSlot)], 0);
+  EXPECT_EQ(slots[static_cast<std::size_t>(info.arguments[6].firstSlot)], 0);
+}
+
+TEST(CallBinding, TakesConstantsFromTheMethod) {
+  MethodPlan plan = unit::selectingPlan();
+  plan.values[5] = {PlanValue::Kind::Constant, "", 0.3};
+  plan.values[6] = {PlanValue::Kind::Constant, "", 0.125};
+  LaunchInfo info = unit::selectBlocksInfo(16);
+  ValueTensors tensors;
+  tensors.reset(plan);
+  auto sources = bindArguments(plan, plan.launches[2], info);
+  ASSERT_TRUE(sources.ok());
+  std::vector<std::int64_t> slots(39);
+  packArguments(plan, info, *sources, exampleProblem(), tensors, slots.data());
+  EXPECT_EQ(slots[35], 2); // trunc(0.3 · 7)
+  EXPECT_EQ(slots[36], std::bit_cast<std::int32_t>(0.125f));
+}
+
+} // namespace
+} // namespace spargejit::plan

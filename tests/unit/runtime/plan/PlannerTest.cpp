@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hand-made plans bound to classes of problems.
+#include "runtime/plan/Planner.h"
+
+#include "runtime/plan/DefaultTuning.h"
+#include "tests/unit/runtime/ExamplePlans.h"
+
+#include <gtest/gtest.h>
+
+namespace spargejit::plan {
+namespace {
+
+using compiler::KernelParameter;
+using Source = ArgumentSource::Kind;
+using Parameters = std::map<std::string, ParameterValue>;
+
+const ProblemClass kClass{DataType::BFloat16, 96, 128, 16, true};
+const std::vector<KernelParameter> kAttentionParameters{
+    {"elem", true},           {"head_dim", false}, {"mask_block_q", false},
+    {"mask_block_kv", false}, {"causal", false},   {"has_lists", false},
+    {"tile_q", false},        {"tile_kv", false}};
+
+Result<KernelSpec> specialise(const MethodPlan &plan, std::size_t launch,
+                              const std::vector<KernelParameter> &parameters) {
+  Target target;
+  target.cpu = "some-cpu";
+  return specialiseLaunch(plan, plan.launches[launch], kClass, target,
+                          parameters);
+}
+
+TEST(Planner, GivesEveryDeclaredParameterItsValue) {
+  auto spec = specialise(unit::densePlan(), 0, kAttentionParameters);
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  EXPECT_EQ(spec->kernel, "attention_fwd");
+  EXPECT_EQ(spec->target.cpu, "some-cpu");
+  EXPECT_EQ(spec->parameters, (Parameters{{"elem", DataType::BFloat16},
+                                          {"head_dim", 96},
+                                          {"mask_block_q", 128},
+                                          {"mask_block_kv", 16},
+                                          {"causal", 1},
+                                          {"has_lists", 0},
+                                          {"tile_q", 128},
+                                          {"tile_kv", 64}}));
+}
+
+TEST(Planner, TellsKernelsThatReadListsSo) {
+  for (const MethodPlan &plan :
+       {unit::blockSparsePlan(), unit::selectingPlan()}) {
+    auto spec =
+        specialise(plan, plan.launches.size() - 1, kAttentionParameters);
+    ASSERT_TRUE(spec.ok());
+    EXPECT_EQ(spec->parameters["has_lists"], ParameterValue(1)) << plan.name;
+  }
+}
+
+TEST(Planner, PoolsEachSideByItsOwnBlock) {
+  const std::vector<KernelParameter> parameters{
+      {"elem", true}, {"head_dim", false}, {"pool_block", false}};
+  MethodPlan plan = unit::selectingPlan();
+  EXPECT_EQ(specialise(plan, 0, parameters)->parameters["pool_block"],
+            ParameterValue(128));
+  EXPECT_EQ(specialise(plan, 1, parameters)->parameters["pool_block"],
+            ParameterValue(16));
+}
+
+TEST(Planner, PassesTheMethodsParametersOn) {
+  MethodPlan plan = unit::selectingPlan();
+  plan.launches[2].parameters = {{"keep_diagonal", 1}, {"keep_first", 3}};
+  auto spec = specialise(plan, 2,
+                         {{"head_dim", false},
+                          {"keep_diagonal", false},
+                          {"keep_first", false},
+                          {"tile_rows", false},
+                          {"tile_columns", false}});
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  EXPECT_EQ(spec->parameters, (Parameters{{"head_dim", 96},
+                                          {"keep_diagonal", 1},
+                                          {"keep_first", 3},
+                                          {"tile_rows", 16},
+                                          {"tile_columns", 64}}));
+}
+
+TEST(Planner, NamesAParameterThatNobodyGives) {
+  auto spec =
+      specialise(unit::densePlan(), 0, {{"elem", true}, {"warps", false}});
+  ASSERT_FALSE(spec.ok());
+  EXPECT_EQ(spec.status().code(), ErrorCode::CompileFailed);
+  EXPECT_EQ(spec.status().message(),
+            "method dense, kernel attention_fwd: expected a parameter out of "
+            "causal, elem, has_lists, head_dim, mask_block_kv, mask_block_q, "
+            "tile_columns, tile_kv, tile_q, tile_rows, got warps");
+}
+
+TEST(Planner, NamesAParameterThatTheKernelDoesNotDeclare) {
+  auto spec = specialise(unit::selectingPlan(), 2, {{"head_dim", false}});
+  ASSERT_FALSE(spec.ok());
+  EXPECT_EQ(spec.status().message(),
+            "method spargeattention2, kernel select_blocks: the method sets "
+            "parameter keep_diagonal, which the kernel does not declare");
+}
+
+TEST(Planner, LetsAMethodRepeatWhatTheProblemSaysButNotChangeIt) {
+  MethodPlan plan = unit::densePlan();
+  plan.launches[0].parameters = {{"has_lists", 0}};
+  EXPECT_TRUE(specialise(plan, 0, kAttentionParameters).ok());
+  plan.launches[0].parameters = {{"causal", 0}};
+  auto spec = specialise(plan, 0, kAttentionParameters);
+  ASSERT_FALSE(spec.ok());
+  EXPECT_EQ(spec.status().message(),
+            "method dense, kernel attention_fwd: the method sets parameter "
+            "causal to another value than the problem");
+}
+
+TEST(Planner, NamesAParameterDeclaredAsTheWrongKind) {
+  auto type = specialise(unit::densePlan(), 0, {{"elem", false}});
+  ASSERT_FALSE(type.ok());
+  EXPECT_EQ(type.status().message(), "method dense, kernel attention_fwd: "
+                                     "parameter elem: expected it declared as "
+                                     "a data type");
+  auto size = specialise(unit::densePlan(), 0, {{"head_dim", true}});
+  ASSERT_FALSE(size.ok());
+  EXPECT_EQ(size.status().message(), "method dense, kernel attention_fwd: "
+                                     "parameter head_dim: expected it declared "
+                                     "as a size");
+}
+
+TEST(Planner, HasDefaultTuningThatFitsTheMaskBlocks) {
+  for (std::int64_t q : {64, 128})
+    for (std::int64_t kv : {16, 32, 64, 128}) {
+      auto tuning = defaultTuning({DataType::Float32, 64, q, kv, false});
+      EXPECT_EQ(tuning["tile_q"], q);
+      EXPECT_EQ(tuning["tile_kv"], kv == 128 ? 128 : 64);
+      EXPECT_EQ(tuning["tile_rows"], 16);
+      EXPECT_EQ(tuning["tile_columns"], 64);
+    }
+}
+
+std::vector<Source> kindsOf(const std::vector<ArgumentSource> &sources) {
+  std::vector<Source> kinds;
+  for (const ArgumentSource &source : sources)
+    kinds.push_back(source.kind);
+  return kinds;
+}
+
+TEST(Planner, BindsArgumentsByName) {
+  MethodPlan plan = unit::selectingPlan();
+  auto sources =
+      bindArguments(plan, plan.launches[2], unit::selectBlocksInfo(16));
+  ASSERT_TRUE(sources.ok()) << sources.status().message();
+  EXPECT_EQ(
+      kindsOf(*sources),
+      (std::vector{Source::Tensor, Source::Tensor, Source::Tensor,
+                   Source::Tensor, Source::SoftmaxScale, Source::KeptBlocks,
+                   Source::Number, Source::QLen, Source::KvLen}));
+  EXPECT_EQ((*sources)[0].value, 3);
+  EXPECT_EQ((*sources)[2].value, 7);
+  EXPECT_EQ((*sources)[2].part, 0);
+  EXPECT_EQ((*sources)[3].value, 7);
+  EXPECT_EQ((*sources)[3].part, 1);
+  EXPECT_EQ((*sources)[5].value, 5);
+}
+
+TEST(Planner, LeavesUnboundTensorsAbsentAndUnusedRulesZero) {
+  MethodPlan dense = unit::densePlan();
+  auto sources =
+      bindArguments(dense, dense.launches[0], unit::attentionInfo(64));
+  ASSERT_TRUE(sources.ok());
+  EXPECT_EQ((*sources)[3].kind, Source::Absent);
+  EXPECT_EQ((*sources)[4].kind, Source::Absent);
+
+  MethodPlan plan = unit::selectingPlan();
+  std::erase_if(plan.launches[2].arguments, [](const PlanArgument &argument) {
+    return argument.name == "k" || argument.name == "p";
+  });
+  sources = bindArguments(plan, plan.launches[2], unit::selectBlocksInfo(16));
+  ASSERT_TRUE(sources.ok());
+  EXPECT_EQ((*sources)[5].kind, Source::Zero);
+  EXPECT_EQ((*sources)[6].kind, Source::Zero);
+}
+
+/// The message of binding `plan`'s launch to `info`, which fails.
+std::string bindFailure(const MethodPlan &plan, std::size_t launch,
+                        const LaunchInfo &info) {
+  auto sources = bindArguments(plan, plan.launches[launch], info);
+  return sources.ok() ? "bound" : sources.status().message();
+}
+
+TEST(Planner, NamesWhatCannotBeBound) {
+  LaunchInfo info = unit::attentionInfo(64);
+  info.arguments.push_back({"window", KernelArgument::Kind::Index, 0, 66});
+  EXPECT_EQ(bindFailure(unit::densePlan(), 0, info),
+            "method dense, kernel attention_fwd: nothing gives the argument "
+            "window");
+
+  MethodPlan plan = unit::densePlan();
+  plan.launches[0].arguments.push_back({"bias", 0});
+  EXPECT_EQ(bindFailure(plan, 0, unit::attentionInfo(64)),
+            "method dense, kernel attention_fwd: the method gives the argument "
+            "bias, which the kernel does not have");
+
+  plan = unit::densePlan();
+  plan.launches[0].arguments[0].value = 4; // lse as q
+  EXPECT_EQ(bindFailure(plan, 0, unit::attentionInfo(64)),
+            "method dense, kernel attention_fwd: argument q: expected a tensor "
+            "of rank 4, got a tensor of rank 3");
+
+  plan = unit::selectingPlan();
+  plan.launches[2].arguments[2].value = 0; // q as k
+  EXPECT_EQ(bindFailure(plan, 2, unit::selectBlocksInfo(16)),
+            "method spargeattention2, kernel select_blocks: argument k: "
+            "expected a number, got a tensor of rank 4");
+
+  plan = unit::selectingPlan();
+  plan.values[5].name = "top_q";
+  EXPECT_EQ(bindFailure(plan, 2, unit::selectBlocksInfo(16)),
+            "method spargeattention2, kernel select_blocks: argument k: "
+            "expected the setting top_k or top_p, got top_q");
+}
+
+TEST(Planner, TellsSelectionFromAttention) {
+  MethodPlan plan = unit::selectingPlan();
+  EXPECT_TRUE(isSelection(plan, plan.launches[0]));
+  EXPECT_TRUE(isSelection(plan, plan.launches[2]));
+  EXPECT_FALSE(isSelection(plan, plan.launches[3]));
+  EXPECT_EQ(attendedLists(plan), 7);
+  EXPECT_EQ(attendedLists(unit::densePlan()), -1);
+  EXPECT_EQ(attendedLists(unit::blockSparsePlan()), 5);
+  EXPECT_TRUE(takesCallerLists(unit::blockSparsePlan()));
+  EXPECT_FALSE(takesCallerLists(plan));
+}
+
+TEST(Planner, KeepsAtLeastOneBlockAndTruncates) {
+  EXPECT_EQ(keptBlocks(0.03, 100), 3);
+  EXPECT_EQ(keptBlocks(0.05, 16), 1);
+  EXPECT_EQ(keptBlocks(0, 16), 1);
+  EXPECT_EQ(keptBlocks(1, 3), 3);
+  EXPECT_EQ(keptBlocks(0.999, 3), 2);
+  EXPECT_EQ(keptBlocks(0.5, 0), 0);
+  // In float64: 0.29 · 100 is a little less than 29.
+  EXPECT_EQ(keptBlocks(0.29, 100), 28);
+}
+
+} // namespace
+} // namespace spargejit::plan
