@@ -124,6 +124,17 @@ private:
               Builder(type.getContext()).getI64IntegerAttr(rows.value_or(1)),
               type.getElementType());
         });
+    // Sizes that are not a tensor's: of shared memory, roles and rings.
+    replacer.addReplacement([&](tile::SizesAttr attr) -> std::optional<Attribute> {
+      SmallVector<Attribute> sizes;
+      for (Attribute size : attr.getSizes()) {
+        std::optional<int64_t> fixed = sizeOf(size);
+        bad |= !fixed || *fixed <= 0;
+        sizes.push_back(
+            Builder(attr.getContext()).getI64IntegerAttr(fixed.value_or(1)));
+      }
+      return tile::SizesAttr::get(attr.getContext(), sizes);
+    });
     replacer.addReplacement(
         [&](RankedTensorType type)
             -> std::optional<std::pair<Type, WalkResult>> {

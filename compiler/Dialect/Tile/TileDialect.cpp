@@ -5,10 +5,9 @@
 
 #include "compiler/Dialect/Tile/TileSizes.h"
 
+#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
-
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -36,32 +35,10 @@ void TileDialect::initialize() {
       >();
 }
 
-/// A symbolic size is written as a bare word, a fixed one as an integer.
-static FailureOr<Attribute> parseSize(AsmParser &parser) {
-  int64_t fixed = 0;
-  OptionalParseResult integer = parser.parseOptionalInteger(fixed);
-  if (integer.has_value()) {
-    if (failed(*integer))
-      return failure();
-    return Attribute(parser.getBuilder().getI64IntegerAttr(fixed));
-  }
-  StringRef word;
-  if (failed(parser.parseKeyword(&word)))
-    return failure();
-  return Attribute(parser.getBuilder().getStringAttr(word));
-}
-
-static void printSize(AsmPrinter &printer, Attribute size) {
-  if (auto name = dyn_cast<StringAttr>(size))
-    printer << name.getValue();
-  else
-    printer << cast<IntegerAttr>(size).getInt();
-}
-
 Attribute SizesAttr::parse(AsmParser &parser, Type) {
   SmallVector<Attribute> sizes;
   auto parseOne = [&]() -> ParseResult {
-    FailureOr<Attribute> size = parseSize(parser);
+    FailureOr<Attribute> size = parseSizeEntry(parser);
     if (failed(size))
       return failure();
     sizes.push_back(*size);
@@ -76,7 +53,7 @@ Attribute SizesAttr::parse(AsmParser &parser, Type) {
 void SizesAttr::print(AsmPrinter &printer) const {
   printer << "<";
   llvm::interleaveComma(getSizes(), printer,
-                        [&](Attribute size) { printSize(printer, size); });
+                        [&](Attribute size) { printSizeEntry(printer, size); });
   printer << ">";
 }
 
@@ -121,7 +98,7 @@ LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
 Type ScratchType::parse(AsmParser &parser) {
   if (parser.parseLess())
     return {};
-  FailureOr<Attribute> rows = parseSize(parser);
+  FailureOr<Attribute> rows = parseSizeEntry(parser);
   Type element;
   if (failed(rows) || parser.parseComma() || parser.parseType(element) ||
       parser.parseGreater())
@@ -131,7 +108,7 @@ Type ScratchType::parse(AsmParser &parser) {
 
 void ScratchType::print(AsmPrinter &printer) const {
   printer << "<";
-  printSize(printer, getRows());
+  printSizeEntry(printer, getRows());
   printer << ", " << getElementType() << ">";
 }
 

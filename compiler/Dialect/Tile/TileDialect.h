@@ -22,5 +22,13 @@
 #define GET_TYPEDEF_CLASSES
 #include "compiler/Dialect/Tile/TileTypesTypes.h.inc"
 
+namespace mlir::tile {
+// Text forms of sizes on ops: a word or an integer, and a list of them.
+ParseResult parseSize(OpAsmParser &parser, SizesAttr &size);
+void printSize(OpAsmPrinter &printer, Operation *, SizesAttr size);
+ParseResult parseSizeList(OpAsmParser &parser, SizesAttr &sizes);
+void printSizeList(OpAsmPrinter &printer, Operation *, SizesAttr sizes);
+} // namespace mlir::tile
+
 #define GET_OP_CLASSES
 #include "compiler/Dialect/Tile/TileOps.h.inc"

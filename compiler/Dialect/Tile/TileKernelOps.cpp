@@ -129,6 +129,7 @@ static LogicalResult verifyDeclared(Operation *op,
     for (Block &block : region)
       for (Type type : block.getArgumentTypes())
         walker.walk(type);
+  walker.walk(op->getAttrDictionary());
   if (auto parameter = dyn_cast<ParameterOp>(op))
     check(parameter.getName());
   return result;

@@ -7,5 +7,9 @@
 include "compiler/Dialect/Tile/TileKernelOps.td"
 include "compiler/Dialect/Tile/TileMemoryOps.td"
 include "compiler/Dialect/Tile/TileComputeOps.td"
+include "compiler/Dialect/Tile/TileAsyncRoles.td"
+include "compiler/Dialect/Tile/TileAsyncRings.td"
+include "compiler/Dialect/Tile/TileAsyncCopies.td"
+include "compiler/Dialect/Tile/TileAsyncDots.td"
 
 #endif

@@ -34,4 +34,34 @@ std::string printSizes(ArrayRef<Attribute> sizes) {
   return text;
 }
 
+FailureOr<Attribute> parseSizeEntry(AsmParser &parser) {
+  int64_t fixed = 0;
+  OptionalParseResult integer = parser.parseOptionalInteger(fixed);
+  if (integer.has_value()) {
+    if (failed(*integer))
+      return failure();
+    return Attribute(parser.getBuilder().getI64IntegerAttr(fixed));
+  }
+  StringRef word;
+  if (failed(parser.parseKeyword(&word)))
+    return failure();
+  return Attribute(parser.getBuilder().getStringAttr(word));
+}
+
+void printSizeEntry(AsmPrinter &printer, Attribute size) {
+  if (auto name = dyn_cast<StringAttr>(size))
+    printer << name.getValue();
+  else
+    printer << cast<IntegerAttr>(size).getInt();
+}
+
+std::optional<int64_t> getFixed(Attribute size) {
+  auto fixed = dyn_cast<IntegerAttr>(size);
+  return fixed ? std::optional(fixed.getInt()) : std::nullopt;
+}
+
+std::optional<int64_t> getFixed(SizesAttr size) {
+  return getFixed(size.getSizes().front());
+}
+
 } // namespace mlir::tile

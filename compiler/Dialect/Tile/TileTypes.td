@@ -90,6 +90,71 @@ def Tile_ScratchType : Tile_Type<"Scratch", "scratch"> {
   let genVerifyDecl = 1;
 }
 
+//===- hand-scheduled kernels ---------------------------------------------===//
+
+def Tile_SharedType : Tile_Type<"Shared", "shared"> {
+  let summary = "A tile, or a few words, in a CTA's shared memory";
+  let description = [{
+    Rank 2: rows x columns in panels of `swizzle` bytes: element (r, c) with
+    byte column b = c * bytes(element) lies in panel b / swizzle, which holds all
+    rows, `swizzle` bytes each; within eight rows the 16-byte pieces are permuted
+    as the TMA's and the tensor core's swizzle of that width do. The last panel is
+    padded with zero columns. Rank 1: plain words.
+
+    C1: rank 1 without a swizzle, or rank 2 with one.
+    C2: a fixed swizzle is 32, 64 or 128 bytes.
+    C3: fixed sizes are positive, and the rows of a matrix a multiple of 8.
+
+    ```mlir
+    !kv_slot = !tile.shared<tile_kv x head_dim x !elem, swizzle swizzle_bytes>
+    !note = !tile.shared<4 x i32>
+    ```
+  }];
+  let parameters = (ins "::mlir::tile::SizesAttr":$sizes, "::mlir::Type":$elementType,
+                        "::mlir::tile::SizesAttr":$swizzle);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Tile_RingType : Tile_Type<"Ring", "ring"> {
+  let summary = "Slots in shared memory that go round between roles";
+  let description = [{
+    Each slot holds one of every listed piece of shared memory.
+
+    C1: at least one piece, each a `!tile.shared`.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::Type">:$pieces);
+  let assemblyFormat = "`<` $pieces `>`";
+  let genVerifyDecl = 1;
+}
+
+def Tile_CursorType : Tile_Type<"Cursor", "cursor"> {
+  let summary = "A role's place in a ring: a slot, and how often it came round";
+}
+
+def Tile_TensorMapType : Tile_Type<"TensorMap", "tensor_map"> {
+  let summary = "A tensor argument as the TMA copies it, box by box";
+  let description = [{
+    `rank` is the tensor's, `box` what one copy moves.
+
+    C1: the rank is from 2 to 5, the box a `!tile.shared` of rank 2.
+    C2: a box has at most 256 rows.
+  }];
+  let parameters = (ins "int64_t":$rank, "::mlir::tile::SharedType":$box);
+  let assemblyFormat = "`<` $rank `,` qualified($box) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Tile_PendingType : Tile_Type<"Pending", "pending"> {
+  let summary = "A dot's result that the tensor core may still be writing";
+  let description = [{
+    C1: the tensor has rank 2 and f32 elements.
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$tensor);
+  let assemblyFormat = "`<` $tensor `>`";
+  let genVerifyDecl = 1;
+}
+
 def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "how tile.reduce combines", [
     I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]> {
   let cppNamespace = "::mlir::tile";

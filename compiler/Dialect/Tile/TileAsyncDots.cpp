@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Verifiers of TileAsyncDots.td.
+#include "compiler/Dialect/Tile/TileAsync.h"
+#include "compiler/Dialect/Tile/TileDialect.h"
+#include "compiler/Dialect/Tile/TileSizes.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace {
+
+/// Sizes and elements of a tensor or of a shared tile.
+struct Matrix {
+  SmallVector<Attribute> sizes;
+  Type element;
+};
+
+Matrix describe(Type type) {
+  if (auto shared = dyn_cast<SharedType>(type))
+    return {llvm::to_vector(shared.getSizes().getSizes()),
+            shared.getElementType()};
+  auto tensor = cast<RankedTensorType>(type);
+  return {getSizes(tensor), tensor.getElementType()};
+}
+
+bool isMultiple(Attribute size, int64_t of, int64_t most) {
+  std::optional<int64_t> fixed = getFixed(size);
+  return !fixed || (*fixed % of == 0 && *fixed <= most);
+}
+
+/// The tensor behind a value that may be pending.
+RankedTensorType settled(Type type) {
+  if (auto pending = dyn_cast<PendingType>(type))
+    return pending.getTensor();
+  return cast<RankedTensorType>(type);
+}
+
+} // namespace
+
+LogicalResult DotAsyncOp::verify() {
+  Matrix a = describe(getA().getType()), b = describe(getB().getType());
+  if (a.sizes.size() != 2 || b.sizes.size() != 2) // C1
+    return emitOpError() << "expects a and b of rank 2, got ranks "
+                         << a.sizes.size() << " and " << b.sizes.size();
+  RankedTensorType result = getType().getTensor();
+  SmallVector<Attribute> sizes = getSizes(result);
+  if (getTransposed())
+    std::swap(b.sizes[0], b.sizes[1]);
+  if (a.sizes[1] != b.sizes[0] || sizes[0] != a.sizes[0] ||
+      sizes[1] != b.sizes[1]) // C2
+    return emitOpError() << "expects M x K times K x N into M x N, got "
+                         << printSizes(a.sizes) << " times "
+                         << printSizes(b.sizes) << " into "
+                         << printSizes(sizes);
+  if (a.element != b.element) // C3
+    return emitOpError() << "expects a and b of one element type, got "
+                         << a.element << " and " << b.element;
+  if (getAccumulator() && settled(getAccumulator().getType()) != result) // C4
+    return emitOpError() << "expects an accumulator of " << result << ", got "
+                         << settled(getAccumulator().getType());
+  bool inRegisters = isa<RankedTensorType>(getA().getType());
+  if (!isMultiple(sizes[1], 8, 256) || !isMultiple(sizes[0], 64, INT64_MAX) ||
+      (inRegisters && !isMultiple(a.sizes[1], 16, INT64_MAX))) // C5
+    return emitOpError()
+           << "expects N to be a multiple of 8 up to 256, M of 64, "
+              "and K of 16 with a in registers, got "
+           << printSizes(a.sizes) << " times " << printSizes(b.sizes);
+  return success();
+}
+
+LogicalResult DotWaitOp::verify() {
+  int64_t pending = getPending();
+  if (pending < 0 || pending > 7) // C1
+    return emitOpError() << "expects 0 to 7 pending dots, got " << pending;
+  if (getNumResults() != getOperands().size()) // C2
+    return emitOpError() << "expects a result for each operand, got "
+                         << getNumResults() << " for " << getOperands().size();
+  for (auto [operand, result] : llvm::zip(getOperandTypes(), getResultTypes()))
+    if (settled(operand) != result) // C2
+      return emitOpError() << "expects the operand's tensor "
+                           << settled(operand) << ", got " << result;
+  if (llvm::none_of(getOperandTypes(), llvm::IsaPred<PendingType>)) // C3
+    return emitOpError() << "expects a pending operand, got none";
+  return success();
+}
+
+LogicalResult ConvertOp::verify() {
+  if (getSizes(getSource().getType()) != getSizes(getType())) // C1
+    return emitOpError() << "expects the source's sizes "
+                         << printSizes(getSizes(getSource().getType()))
+                         << ", got " << printSizes(getSizes(getType()));
+  return success();
+}
+
+LogicalResult ReducePartialOp::verify() {
+  RankedTensorType source = getSource().getType(), result = getType();
+  bool fits = source.getRank() == 2 && result.getRank() == 2 &&
+              source.getElementType() == result.getElementType() &&
+              getSizes(source)[0] == getSizes(result)[0] &&
+              getFixed(getSizes(result)[1]) == 4;
+  if (!fits) // C1
+    return emitOpError()
+           << "expects R x C into R x 4 of the same element type, "
+              "got "
+           << source << " into " << result;
+  return success();
+}
+
+LogicalResult AnyOp::verify() {
+  RankedTensorType source = getSource().getType();
+  if (source.getRank() != 1 || !source.getElementType().isInteger(1)) // C1
+    return emitOpError() << "expects a rank-1 tensor of i1, got " << source;
+  return verifyInOneWarpRole(*this); // C2
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dots that run beside other work, and what their results need before and after.
+#ifndef SPARGEJIT_TILE_ASYNC_DOTS_TD
+#define SPARGEJIT_TILE_ASYNC_DOTS_TD
+
+include "compiler/Dialect/Tile/TileTypes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Tile_DotAsyncOp : Tile_Op<"dot_async"> {
+  let summary = "Starts a matrix product on the tensor core";
+  let description = [{
+    result = a · b (+ accumulator), or a · bᵀ with `transposed`; f32 sums. One
+    commit group. a lies in shared memory or in registers, b in shared memory;
+    none of the operands may be written before a `tile.dot_wait` has covered this
+    dot.
+
+    C1: a is a rank-2 tensor or shared tile, b a rank-2 shared tile.
+    C2: a is M x K, b is K x N (N x K with `transposed`), the result M x N.
+    C3: a and b have the same element type.
+    C4: the accumulator is the result's tensor, or pending like the result.
+    C5: where fixed, N is a multiple of 8 up to 256 and M one of 64; with a in
+        registers, K is one of 16.
+  }];
+  let arguments = (ins AnyTypeOf<[AnyRankedTensor, Tile_SharedType]>:$a, Tile_SharedType:$b,
+                       UnitAttr:$transposed,
+                       Optional<AnyTypeOf<[AnyRankedTensor, Tile_PendingType]>>:$accumulator);
+  let results = (outs Tile_PendingType:$result);
+  let assemblyFormat = [{
+    $a `,` $b (`transposed` $transposed^)? (`onto` $accumulator^ `:` qualified(type($accumulator)))? attr-dict
+    `:` qualified(type($a)) `,` qualified(type($b)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_DotWaitOp : Tile_Op<"dot_wait"> {
+  let summary = "Waits for dots; their results, and whatever must not move across";
+  let description = [{
+    Waits until at most `pending` of the role's dots are unfinished. The results
+    are the operands' values; nothing that uses them moves before this op. Tensors
+    beside the pending ones are only held in place: what is computed from them
+    (for example the next dot's left operand) starts after the wait.
+
+    C1: pending is from 0 to 7.
+    C2: each result is its operand's tensor.
+    C3: at least one operand is pending.
+  }];
+  let arguments = (ins I64Attr:$pending,
+                       Variadic<AnyTypeOf<[AnyRankedTensor, Tile_PendingType]>>:$operands);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $pending `(` $operands `)` attr-dict `:` qualified(type($operands)) `->` type($results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ConvertOp : Tile_Op<"convert", [Pure]> {
+  let summary = "A tile in another element type, rounded to nearest even";
+  let description = [{
+    C1: source and result have the same sizes.
+  }];
+  let arguments = (ins AnyRankedTensor:$source);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_ReducePartialOp : Tile_Op<"reduce_partial", [Pure]> {
+  let summary = "Sum or maximum of each row, in four parts";
+  let description = [{
+    result[r, t] = combine over the columns c with (c / 2) mod 4 = t of
+    source[r, c]: the part that one lane holds, so that lanes need to meet only
+    once, in the `tile.reduce` of the four parts after a loop.
+
+    C1: the source has rank 2; the result its rows, four columns and its element
+        type.
+  }];
+  let arguments = (ins Tile_ReduceKindAttr:$kind, AnyRankedTensor:$source);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_AnyOp : Tile_Op<"any", [Pure]> {
+  let summary = "Whether any element is true";
+  let description = [{
+    C1: the source is a rank-1 tensor of i1.
+    C2: stands in a one-warp role.
+  }];
+  let arguments = (ins AnyRankedTensor:$source);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
+#endif

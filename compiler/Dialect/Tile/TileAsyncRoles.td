@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who does what in a hand-scheduled kernel: roles of warps, and the programs
+// that a persistent CTA runs one after the other.
+#ifndef SPARGEJIT_TILE_ASYNC_ROLES_TD
+#define SPARGEJIT_TILE_ASYNC_ROLES_TD
+
+include "compiler/Dialect/Tile/TileTypes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Tile_RoleOp : Tile_Op<"role", [SingleBlock, NoTerminator]> {
+  let summary = "What some warps of the CTA do";
+  let description = [{
+    The roles of a kernel run at the same time, each on its own warps, and meet
+    only in rings. `registers` is what each of its threads may use.
+
+    One warp: scalars are the same in all lanes, and a rank-1 tensor has one
+    element a lane. Four warps a warpgroup: a tile's rows are shared out among
+    the warpgroups in order, and each warpgroup holds its rows as the tensor core
+    leaves them: lane l of warp w has the rows 16 w + l / 4 and that + 8, of every
+    eight columns 2 (l mod 4) and the next.
+
+    One-warp roles that follow each other share a warpgroup, whose other warps do
+    nothing.
+
+    C1: stands directly in a `tile.kernel`.
+    C2: warps are 1 or a multiple of 4.
+    C3: registers are a multiple of 8 from 24 to 256 (PTX ISA 8.0, setmaxnreg).
+    C4: at most four one-warp roles follow each other, with equal registers.
+    C5: all warpgroups together have at most 512 registers for each thread number
+        (65 536 registers an SM).
+
+    Example: tests/lit/Dialect/Tile/async_roles.mlir
+  }];
+  let arguments = (ins StrAttr:$name, Tile_SizesAttr:$warps, Tile_SizesAttr:$registers);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $name `warps` custom<Size>($warps) `registers` custom<Size>($registers) attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ProgramsOp : Tile_Op<"programs", [Pure]> {
+  let summary = "The programs of a persistent CTA: first, first + step, … below end";
+  let description = [{
+    A kernel with this op is launched with as many CTAs as run at once, not with
+    one for each program of its grid.
+  }];
+  let results = (outs Index:$first, Index:$end, Index:$step);
+  let assemblyFormat = "attr-dict `:` type($first) `,` type($end) `,` type($step)";
+}
+
+def Tile_ProgramPlaceOp : Tile_Op<"program_place", [Pure]> {
+  let summary = "A program's batch, head and tile number";
+  let description = [{
+    program = (batch * heads + head) * tiles + tile, for the kernel's grid.
+  }];
+  let arguments = (ins Index:$program);
+  let results = (outs Index:$batch, Index:$head, Index:$tile);
+  let assemblyFormat = "$program attr-dict `:` type($batch) `,` type($head) `,` type($tile)";
+}
+
+#endif
