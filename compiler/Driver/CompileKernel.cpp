@@ -7,9 +7,8 @@
 #include "compiler/Dialect/Tile/TileDialect.h"
 #include "compiler/Driver/KernelCompilation.h"
 
-#include "mlir/IR/AttrTypeSubElements.h"
-
 #include "llvm/ADT/StringSet.h"
+#include "mlir/IR/AttrTypeSubElements.h"
 
 #include <array>
 #include <utility>

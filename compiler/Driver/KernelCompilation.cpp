@@ -8,6 +8,9 @@
 #include "compiler/Target/Host/EmitObject.h"
 #include "compiler/Target/Host/HostMachine.h"
 
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -16,10 +19,6 @@
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Parser/Parser.h"
-
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/raw_ostream.h"
 
 namespace spargejit::compiler {
 
@@ -69,13 +68,14 @@ Status KernelCompilation::parse(const std::string &text,
 void KernelCompilation::describeArguments() {
   auto kernel = *module_->getOps<mlir::tile::KernelOp>().begin();
   int slot = 0;
-  for (auto [name, argument] : llvm::zip(
-           kernel.getArgumentNames().getAsValueRange<mlir::StringAttr>(),
-           kernel.getBody().getArguments())) {
+  for (auto [name, argument] :
+       llvm::zip(kernel.getArgumentNames().getAsValueRange<mlir::StringAttr>(),
+                 kernel.getBody().getArguments())) {
     KernelArgument entry;
     entry.name = name.str();
     entry.firstSlot = slot;
-    if (auto type = mlir::dyn_cast<mlir::tile::GlobalType>(argument.getType())) {
+    if (auto type =
+            mlir::dyn_cast<mlir::tile::GlobalType>(argument.getType())) {
       entry.kind = KernelArgument::Kind::Tensor;
       entry.rank = static_cast<int>(type.getRank());
     } else {
@@ -99,11 +99,10 @@ Status KernelCompilation::runPasses(
 Status KernelCompilation::specialise(const KernelSpec &spec) {
   std::vector<std::string> parameters;
   for (const auto &[name, value] : spec.parameters)
-    parameters.push_back(
-        name + "=" +
-        (std::holds_alternative<DataType>(value)
-             ? dataTypeName(std::get<DataType>(value))
-             : std::to_string(std::get<std::int64_t>(value))));
+    parameters.push_back(name + "=" +
+                         (std::holds_alternative<DataType>(value)
+                              ? dataTypeName(std::get<DataType>(value))
+                              : std::to_string(std::get<std::int64_t>(value))));
   Status status = runPasses([&](mlir::OpPassManager &passes) {
     mlir::sparge::addSpecialisePasses(passes, parameters);
   });
@@ -116,8 +115,9 @@ Status KernelCompilation::specialise(const KernelSpec &spec) {
 }
 
 Status KernelCompilation::tile(const KernelSpec &) {
-  return runPasses(
-      [](mlir::OpPassManager &passes) { mlir::sparge::addHostTilePasses(passes); });
+  return runPasses([](mlir::OpPassManager &passes) {
+    mlir::sparge::addHostTilePasses(passes);
+  });
 }
 
 Status KernelCompilation::lower(const KernelSpec &spec) {
@@ -169,9 +169,9 @@ Status KernelCompilation::runTo(const KernelSpec &spec, Stage last) {
       if (stage > last)
         break;
       if (Status status = (this->*step)(spec); !status)
-        return std::move(status).withContext(
-            std::string(stageName(stage)) + " " + spec.kernel + " for " +
-            spec.target.architecture);
+        return std::move(status).withContext(std::string(stageName(stage)) +
+                                             " " + spec.kernel + " for " +
+                                             spec.target.architecture);
     }
     return {};
   });

@@ -7,12 +7,11 @@
 #include "compiler/Driver/DiagnosticLog.h"
 #include "compiler/Target/LlvmSetup.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
-
-#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <memory>
 #include <string>

@@ -7,11 +7,10 @@
 
 #include "spargejit/status.h"
 
-#include "mlir/IR/BuiltinOps.h"
-
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "mlir/IR/BuiltinOps.h"
 
 #include <memory>
 #include <string>

@@ -6,9 +6,11 @@
 // lanes and broadcasts single elements of its right operand. So right operands
 // are row-major and everything else is in panels of 16 rows.
 //
-//   %s = tile.dot %q, %k transposed, %zero : tensor<64x8xf32>, tensor<16x8xf32> -> …
+//   %s = tile.dot %q, %k transposed, %zero : tensor<64x8xf32>, tensor<16x8xf32>
+//   -> …
 // becomes
-//   … : tensor<64x8xf32, #tile.layout<panels>>, tensor<16x8xf32, #tile.layout<rows>> -> …
+//   … : tensor<64x8xf32, #tile.layout<panels>>, tensor<16x8xf32,
+//   #tile.layout<rows>> -> …
 //
 // Lit file: tests/lit/Transforms/tile_assign_host_layouts.mlir
 #include "compiler/Transforms/Passes.h"
@@ -28,9 +30,9 @@ RankedTensorType matrixType(Value value) {
 
 void setLayout(Value value, tile::LayoutKind kind) {
   RankedTensorType type = matrixType(value);
-  value.setType(RankedTensorType::get(
-      type.getShape(), type.getElementType(),
-      tile::LayoutAttr::get(type.getContext(), kind)));
+  value.setType(
+      RankedTensorType::get(type.getShape(), type.getElementType(),
+                            tile::LayoutAttr::get(type.getContext(), kind)));
 }
 
 class TileAssignHostLayouts
@@ -71,9 +73,11 @@ private:
                           : StringRef("a block argument"));
     for (OpOperand &use : value.getUses()) {
       auto dot = dyn_cast<tile::DotOp>(use.getOwner());
-      if (!dot || use.getOperandNumber() != dot.getBMutable().getOperandNumber())
+      if (!dot ||
+          use.getOperandNumber() != dot.getBMutable().getOperandNumber())
         return use.getOwner()->emitOpError()
-               << "expects no other use of a dot's right operand, got one; load "
+               << "expects no other use of a dot's right operand, got one; "
+                  "load "
                   "it twice";
     }
     return success();

@@ -104,15 +104,15 @@ struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
     // Adding 1.5·2^23 leaves the nearest integer in the low mantissa bits.
     Value magic = m.constant(12582912.0f);
     Value shifted = m.make<arith::AddFOp>(x, magic);
-    Value fraction = m.make<arith::SubFOp>(
-        x, m.make<arith::SubFOp>(shifted, magic));
+    Value fraction =
+        m.make<arith::SubFOp>(x, m.make<arith::SubFOp>(shifted, magic));
     // Least maximum of the relative error on [-1/2, 1/2], 1.9e-9 before
     // rounding; own fit by iteratively reweighted least squares.
-    Value power = m.polynomial({1.0f, 0.6931471824645996f, 0.24022646248340607f,
-                                0.05550328642129898f, 0.009618489071726799f,
-                                0.0013399930903688073f,
-                                0.00015345810970757157f},
-                               fraction);
+    Value power =
+        m.polynomial({1.0f, 0.6931471824645996f, 0.24022646248340607f,
+                      0.05550328642129898f, 0.009618489071726799f,
+                      0.0013399930903688073f, 0.00015345810970757157f},
+                     fraction);
     Value exponent = m.make<arith::ShLIOp>(
         m.make<arith::AddIOp>(m.toBits(shifted), m.constant(127)),
         m.constant(23));

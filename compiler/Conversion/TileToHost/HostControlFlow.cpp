@@ -123,7 +123,8 @@ LogicalResult HostEmitter::emitIf(scf::IfOp op) {
     return success();
   };
   if (failed(emitBranch(op.getThenRegion(), branch.getThenRegion())) ||
-      (hasElse && failed(emitBranch(op.getElseRegion(), branch.getElseRegion()))))
+      (hasElse &&
+       failed(emitBranch(op.getElseRegion(), branch.getElseRegion()))))
     return failure();
   size_t nextScalar = 0, nextTile = 0;
   for (OpResult result : op.getResults())

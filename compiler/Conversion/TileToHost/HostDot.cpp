@@ -49,8 +49,7 @@ LogicalResult HostEmitter::emitDot(tile::DotOp op) {
   auto aType = cast<RankedTensorType>(op.getA().getType());
   auto type = cast<RankedTensorType>(op.getType());
   int64_t inner = aType.getDimSize(1), columns = type.getDimSize(1);
-  int64_t bWidth = cast<RankedTensorType>(op.getB().getType()).getDimSize(1);
-  int64_t width = columns % dotColumns_ == 0 ? dotColumns_ : 1;
+  int64_t bPitch = rowPitch(cast<RankedTensorType>(op.getB().getType()));
   int64_t unroll = inner % kInnerUnroll == 0 ? kInnerUnroll : 1;
   Type f32 = b_.getF32Type();
   Type lanes = VectorType::get({kHostLanes}, f32);
@@ -60,20 +59,21 @@ LogicalResult HostEmitter::emitDot(tile::DotOp op) {
     return pointerAt(*result, f32, mul(position, kHostLanes));
   };
   auto step = [&](Value panel, Value column, Value k, ValueRange sums) {
+    auto width = static_cast<int64_t>(sums.size());
     Value aPosition = add(mul(panel, inner), k);
     Value left = load(lanes, pointerAt(*a, f32, mul(aPosition, kHostLanes)),
                       kHostAlignment);
     SmallVector<Value> next;
     for (int64_t j = 0; j < width; ++j) {
       Value n = add(column, index(j));
-      Value position = op.getTransposed() ? add(mul(n, bWidth), k)
-                                          : add(mul(k, bWidth), n);
+      Value position =
+          op.getTransposed() ? add(mul(n, bPitch), k) : add(mul(k, bPitch), n);
       Value right = splat(load(f32, pointerAt(b, f32, position), 4));
       next.push_back(vector::FMAOp::create(b_, loc_, left, right, sums[j]));
     }
     return next;
   };
-  auto block = [&](Value panel, Value column) {
+  auto block = [&](Value panel, Value column, int64_t width) {
     SmallVector<Value> sums;
     for (int64_t j = 0; j < width; ++j)
       sums.push_back(startsAtZero
@@ -90,11 +90,16 @@ LogicalResult HostEmitter::emitDot(tile::DotOp op) {
     for (int64_t j = 0; j < width; ++j)
       store(sums[j], resultAt(panel, add(column, index(j))), kHostAlignment);
   };
+  // Whole blocks of columns, then what is left of them.
+  int64_t rest = columns % dotColumns_;
   forEach(llvm::divideCeil(type.getDimSize(0), kHostLanes), [&](Value panel) {
-    forLoop(index(0), index(columns), width, {}, [&](Value column, ValueRange) {
-      block(panel, column);
-      return SmallVector<Value>{};
-    });
+    forLoop(index(0), index(columns - rest), dotColumns_, {},
+            [&](Value column, ValueRange) {
+              block(panel, column, dotColumns_);
+              return SmallVector<Value>{};
+            });
+    if (rest != 0)
+      block(panel, index(columns - rest), rest);
   });
   buffers_[op.getResult()] = *result;
   return success();

@@ -3,10 +3,9 @@
 // The function around a host kernel: arguments, grid, dispatch over ops.
 #include "compiler/Conversion/TileToHost/HostEmitter.h"
 
+#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::sparge;
@@ -79,8 +78,9 @@ LogicalResult HostEmitter::emit() {
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPoint(kernel_);
   Type pointer = LLVM::LLVMPointerType::get(b_.getContext());
-  auto type = LLVM::LLVMFunctionType::get(
-      LLVM::LLVMVoidType::get(b_.getContext()), {pointer, b_.getI64Type(), pointer});
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b_.getContext()),
+                                  {pointer, b_.getI64Type(), pointer});
   auto function =
       LLVM::LLVMFuncOp::create(b_, loc_, kernel_.getSymName(), type);
   // Kernel arguments never overlap the worker's scratch.
@@ -124,9 +124,11 @@ void HostEmitter::emitArguments() {
     } else if (argument.getType().isIndex()) {
       scalars_.map(argument, toIndex(nextSlot()));
     } else {
-      Value bits = arith::TruncIOp::create(b_, loc_, b_.getI32Type(), nextSlot());
-      scalars_.map(argument, arith::BitcastOp::create(b_, loc_, b_.getF32Type(), bits)
-                                 .getResult());
+      Value bits =
+          arith::TruncIOp::create(b_, loc_, b_.getI32Type(), nextSlot());
+      scalars_.map(argument,
+                   arith::BitcastOp::create(b_, loc_, b_.getF32Type(), bits)
+                       .getResult());
     }
   }
 }
@@ -149,16 +151,22 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
 LogicalResult HostEmitter::emitOp(Operation *op) {
   loc_ = op->getLoc();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](tile::ProgramIdOp o) { emitProgramId(o); return success(); })
-      .Case([&](tile::SliceOp o) { emitSlice(o); return success(); })
+      .Case([&](tile::ProgramIdOp o) {
+        emitProgramId(o);
+        return success();
+      })
+      .Case([&](tile::SliceOp o) {
+        emitSlice(o);
+        return success();
+      })
       .Case([&](tile::DimOp o) {
         scalars_.map(o.getResult(),
                      globals_[o.getSource()].sizes[o.getDimension()]);
         return success();
       })
       .Case([&](tile::IsPresentOp o) {
-        Value null = LLVM::ZeroOp::create(b_, loc_,
-                                          globals_[o.getSource()].pointer.getType());
+        Value null = LLVM::ZeroOp::create(
+            b_, loc_, globals_[o.getSource()].pointer.getType());
         scalars_.map(o.getResult(),
                      LLVM::ICmpOp::create(b_, loc_, LLVM::ICmpPredicate::ne,
                                           globals_[o.getSource()].pointer, null)
@@ -191,10 +199,9 @@ LogicalResult HostEmitter::emitOp(Operation *op) {
 void HostEmitter::emitProgramId(tile::ProgramIdOp op) {
   const Global &grid =
       globals_[kernel_.getBody().getArgument(kernel_.getGridArgument())];
-  int64_t tileRows =
-      kernel_->getAttrOfType<IntegerAttr>("grid_tile").getInt();
-  Value tiles = arith::CeilDivSIOp::create(b_, loc_, grid.sizes[2],
-                                           index(tileRows));
+  int64_t tileRows = kernel_->getAttrOfType<IntegerAttr>("grid_tile").getInt();
+  Value tiles =
+      arith::CeilDivSIOp::create(b_, loc_, grid.sizes[2], index(tileRows));
   auto divide = [&](Value a, Value b) -> Value {
     return arith::DivUIOp::create(b_, loc_, a, b);
   };

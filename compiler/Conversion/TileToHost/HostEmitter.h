@@ -12,13 +12,12 @@
 
 #include "compiler/Dialect/Tile/TileDialect.h"
 
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
-
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
 
 namespace mlir::sparge {
 
@@ -65,7 +64,8 @@ private:
     Value panel, column;
   };
   using Evaluated = DenseMap<std::pair<Value, int>, Value>;
-  using LoopBody = function_ref<SmallVector<Value>(Value index, ValueRange carried)>;
+  using LoopBody =
+      function_ref<SmallVector<Value>(Value index, ValueRange carried)>;
 
   // HostEmitter.cpp: the function, its arguments, and dispatch.
   void emitArguments();
@@ -77,10 +77,13 @@ private:
   LogicalResult emitScalarOp(Operation *op);
 
   // HostTiles.cpp: buffers and expressions.
-  static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+  static bool isTile(Value value) {
+    return isa<RankedTensorType>(value.getType());
+  }
   static bool isElementwise(Operation *op);
   static bool isCheap(Value value);
   static int64_t bufferElements(RankedTensorType type);
+  static int64_t rowPitch(RankedTensorType type);
   Value allocate(RankedTensorType type);
   bool canReuse(Value value, Operation *user);
   Value findReusable(Value root, RankedTensorType type);
@@ -107,9 +110,10 @@ private:
                int64_t columns, Type toType,
                function_ref<Value(Value column)> destination, bool contiguous);
   FailureOr<int64_t> constantBlock(Operation *op, Value block, int64_t rows);
-  void forListedRows(const View &list, Value first, Value count, int64_t block,
-                     int64_t rows, Value limit,
-                     function_ref<void(Value tileRow, Value valid, Value row)> body);
+  void
+  forListedRows(const View &list, Value first, Value count, int64_t block,
+                int64_t rows, Value limit,
+                function_ref<void(Value tileRow, Value valid, Value row)> body);
   Value convert(Value value, Type element);
 
   // HostLists.cpp: block lists.
@@ -123,7 +127,8 @@ private:
   // HostControlFlow.cpp
   LogicalResult emitFor(scf::ForOp op);
   LogicalResult emitIf(scf::IfOp op);
-  LogicalResult emitYieldedTiles(ArrayRef<Value> yielded, ArrayRef<Value> buffers);
+  LogicalResult emitYieldedTiles(ArrayRef<Value> yielded,
+                                 ArrayRef<Value> buffers);
 
   // Small pieces of IR.
   Value index(int64_t value);

@@ -31,8 +31,8 @@ Value HostEmitter::convert(Value value, Type element) {
 /// Copies `columns` elements of one row of a matrix view to destination(c), or
 /// zeros where the view ends. `contiguous`: eight destinations in a row are
 /// neighbours, so that eight elements move at once.
-void HostEmitter::copyRow(const View &view, Value valid, Value row, Value column,
-                          int64_t columns, Type toType,
+void HostEmitter::copyRow(const View &view, Value valid, Value row,
+                          Value column, int64_t columns, Type toType,
                           function_ref<Value(Value)> destination,
                           bool contiguous) {
   bool wide = contiguous && columns % kHostCopyLanes == 0;
@@ -53,8 +53,8 @@ void HostEmitter::copyRow(const View &view, Value valid, Value row, Value column
                   Type type = view.elementType;
                   if (wide)
                     type = VectorType::get({kHostCopyLanes}, type);
-                  Value from = pointerAt(view.pointer, view.elementType,
-                                         add(start, c));
+                  Value from =
+                      pointerAt(view.pointer, view.elementType, add(start, c));
                   store(convert(load(type, from, fromBytes), toType),
                         destination(c), toBytes);
                   return SmallVector<Value>{};
@@ -63,13 +63,14 @@ void HostEmitter::copyRow(const View &view, Value valid, Value row, Value column
       },
       [&](OpBuilder &, Location) {
         // The rest of a row that ends early, one element at a time.
-        Value end = arith::SelectOp::create(b_, loc_, valid, available, index(0));
+        Value end =
+            arith::SelectOp::create(b_, loc_, valid, available, index(0));
         forEach(columns, [&](Value c) {
           auto element = scf::IfOp::create(
               b_, loc_, less(c, end),
               [&](OpBuilder &, Location) {
-                Value from = pointerAt(view.pointer, view.elementType,
-                                       add(start, c));
+                Value from =
+                    pointerAt(view.pointer, view.elementType, add(start, c));
                 Value x = load(view.elementType, from, fromBytes);
                 scf::YieldOp::create(b_, loc_, convert(x, toType));
               },
@@ -102,13 +103,14 @@ LogicalResult HostEmitter::emitLoad(tile::LoadOp op) {
     auto destination = [&](Value c) -> Value {
       Value position;
       if (rowMajor) {
-        position = add(mul(r, memoryColumns), c);
+        position = add(mul(r, rowPitch(type)), c);
       } else if (op.getTransposed()) {
         Value p = arith::DivUIOp::create(b_, loc_, c, index(kHostLanes));
         Value l = arith::RemUIOp::create(b_, loc_, c, index(kHostLanes));
         position = add(mul(add(mul(p, memoryRows), r), kHostLanes), l);
       } else {
-        position = add(mul(add(mul(panel, memoryColumns), c), kHostLanes), lane);
+        position =
+            add(mul(add(mul(panel, memoryColumns), c), kHostLanes), lane);
       }
       return pointerAt(buffer, element, position);
     };
@@ -133,9 +135,9 @@ FailureOr<int64_t> HostEmitter::constantBlock(Operation *op, Value block,
 
 /// body(tile row, whether it exists, row of the view) for each row of a tile
 /// made of the blocks list[first], list[first + 1], …
-void HostEmitter::forListedRows(
-    const View &list, Value first, Value count, int64_t block, int64_t rows,
-    Value limit, function_ref<void(Value, Value, Value)> body) {
+void HostEmitter::forListedRows(const View &list, Value first, Value count,
+                                int64_t block, int64_t rows, Value limit,
+                                function_ref<void(Value, Value, Value)> body) {
   Type i32 = b_.getI32Type();
   forEach(rows / block, [&](Value slot) {
     Value position = add(first, slot);
@@ -143,14 +145,14 @@ void HostEmitter::forListedRows(
     auto entry = scf::IfOp::create(
         b_, loc_, less(position, count),
         [&](OpBuilder &, Location) {
-          Value from = pointerAt(list.pointer, i32, mul(position, list.rowStride));
+          Value from =
+              pointerAt(list.pointer, i32, mul(position, list.rowStride));
           scf::YieldOp::create(b_, loc_, load(i32, from, 4));
         },
         [&](OpBuilder &, Location) {
-          scf::YieldOp::create(
-              b_, loc_,
-              ValueRange{arith::ConstantOp::create(
-                  b_, loc_, b_.getI32IntegerAttr(-1))});
+          scf::YieldOp::create(b_, loc_,
+                               ValueRange{arith::ConstantOp::create(
+                                   b_, loc_, b_.getI32IntegerAttr(-1))});
         });
     Value number = arith::IndexCastOp::create(b_, loc_, b_.getIndexType(),
                                               entry.getResult(0));
@@ -175,15 +177,16 @@ LogicalResult HostEmitter::emitGather(tile::GatherOp op) {
     return failure();
   if (cast<tile::LayoutAttr>(type.getEncoding()).getKind() !=
       tile::LayoutKind::Rows)
-    return op.emitOpError() << "expects to feed the right operand of a dot, got "
-                               "another use";
+    return op.emitOpError()
+           << "expects to feed the right operand of a dot, got "
+              "another use";
   Value buffer = allocate(type);
   forListedRows(views_[op.getList()], scalar(op.getFirst()),
                 scalar(op.getCount()), *block, rows, view.rows,
                 [&](Value tileRow, Value valid, Value row) {
                   auto destination = [&](Value c) {
                     return pointerAt(buffer, element,
-                                     add(mul(tileRow, columns), c));
+                                     add(mul(tileRow, rowPitch(type)), c));
                   };
                   copyRow(view, valid, row, index(0), columns, element,
                           destination, /*contiguous=*/true);
@@ -236,8 +239,8 @@ LogicalResult HostEmitter::emitStore(tile::StoreOp op) {
     Value offset = offsets.back();
     Value base = matrix ? mul(offsets[0], view.rowStride) : index(0);
     Value stride = matrix ? index(1) : view.rowStride;
-    Value end = clipped(offset, matrix ? view.columns : view.rows,
-                        type.getDimSize(0));
+    Value end =
+        clipped(offset, matrix ? view.columns : view.rows, type.getDimSize(0));
     if (matrix) // a row beyond the end takes nothing
       end = arith::SelectOp::create(b_, loc_, less(offsets[0], view.rows), end,
                                     index(0));
@@ -256,8 +259,7 @@ LogicalResult HostEmitter::emitStore(tile::StoreOp op) {
     Value lane = arith::RemUIOp::create(b_, loc_, r, index(kHostLanes));
     Value base = add(mul(add(offsets[0], r), view.rowStride), offsets[1]);
     forLoop(index(0), columnEnd, 1, {}, [&](Value c, ValueRange) {
-      Value position =
-          add(mul(add(mul(panel, columns), c), kHostLanes), lane);
+      Value position = add(mul(add(mul(panel, columns), c), kHostLanes), lane);
       put(position, pointerAt(view.pointer, view.elementType, add(base, c)));
       return SmallVector<Value>{};
     });
@@ -270,8 +272,8 @@ LogicalResult HostEmitter::emitLoadScalar(tile::LoadScalarOp op) {
   const View &view = views_[op.getView()];
   Value position = mul(scalar(op.getIndex()), view.rowStride);
   Value from = pointerAt(view.pointer, view.elementType, position);
-  scalars_.map(op.getResult(), load(view.elementType, from,
-                                    elementBytes(view.elementType)));
+  scalars_.map(op.getResult(),
+               load(view.elementType, from, elementBytes(view.elementType)));
   return success();
 }
 
@@ -294,18 +296,19 @@ LogicalResult HostEmitter::emitScratch(tile::ScratchOp op) {
   int slot = globals_[dim.getSource()].firstSlot + 1 +
              static_cast<int>(dim.getDimension());
   int64_t columnBytes = rows * elementBytes(type.getElementType());
-  dynamicScratch_.push_back(b_.getDenseI64ArrayAttr(
-      {columnBytes, multiple.getSExtValue(), slot}));
+  dynamicScratch_.push_back(
+      b_.getDenseI64ArrayAttr({columnBytes, multiple.getSExtValue(), slot}));
 
   // Dynamic scratches come first, each rounded up to whole cache lines, because
   // the static part's size is only known at the end of the kernel.
-  Value columns = mul(
-      arith::CeilDivUIOp::create(b_, loc_, scalar(op.getColumns()),
-                                 index(multiple.getSExtValue())),
-      multiple.getSExtValue());
-  Value bytes = mul(arith::CeilDivUIOp::create(b_, loc_, mul(columns, columnBytes),
-                                               index(kHostAlignment)),
-                    kHostAlignment);
+  Value columns =
+      mul(arith::CeilDivUIOp::create(b_, loc_, scalar(op.getColumns()),
+                                     index(multiple.getSExtValue())),
+          multiple.getSExtValue());
+  Value bytes =
+      mul(arith::CeilDivUIOp::create(b_, loc_, mul(columns, columnBytes),
+                                     index(kHostAlignment)),
+          kHostAlignment);
   scratches_[op.getResult()] = {scratch_, rows};
   scratch_ = pointerAt(scratch_, b_.getI8Type(), bytes);
   return success();

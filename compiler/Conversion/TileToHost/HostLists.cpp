@@ -25,8 +25,8 @@ LogicalResult HostEmitter::emitAppendIndices(tile::AppendIndicesOp op) {
       return failure();
   }
   Value row = scalar(op.getRow());
-  Value first = arith::IndexCastOp::create(b_, loc_, i32,
-                                           scalar(op.getFirstColumn()));
+  Value first =
+      arith::IndexCastOp::create(b_, loc_, i32, scalar(op.getFirstColumn()));
   LogicalResult result = success();
   auto appendLane = [&](Value lane, Value number) {
     Value at = pointerAt(counts, i32, lane);
@@ -40,15 +40,16 @@ LogicalResult HostEmitter::emitAppendIndices(tile::AppendIndicesOp op) {
   forEach(llvm::divideCeil(type.getDimSize(0), kHostLanes), [&](Value panel) {
     Value firstLane = mul(panel, kHostLanes);
     // Lanes of rows that the view has; the others' flags are dropped.
-    Value lanes = minimum(sub(view.rows, add(row, firstLane)), index(kHostLanes));
+    Value lanes =
+        minimum(sub(view.rows, add(row, firstLane)), index(kHostLanes));
     lanes = arith::MaxSIOp::create(b_, loc_, lanes, index(0));
     Value one = arith::ConstantOp::create(b_, loc_, b_.getI32IntegerAttr(1));
     Value shift = arith::IndexCastOp::create(b_, loc_, i32, lanes);
     Value inside = sub(arith::ShLIOp::create(b_, loc_, one, shift), one);
     forEach(type.getDimSize(1), [&](Value column) {
       Evaluated done;
-      FailureOr<Value> keep = evaluate(
-          op.getKeep(), {Point::Kind::Matrix, panel, column}, done);
+      FailureOr<Value> keep =
+          evaluate(op.getKeep(), {Point::Kind::Matrix, panel, column}, done);
       if (failed(keep)) {
         result = failure();
         return;
@@ -56,23 +57,25 @@ LogicalResult HostEmitter::emitAppendIndices(tile::AppendIndicesOp op) {
       Value packed = LLVM::BitcastOp::create(b_, loc_, i16, *keep);
       Value bits = arith::AndIOp::create(
           b_, loc_, arith::ExtUIOp::create(b_, loc_, i32, packed), inside);
-      Value number = add(first, arith::IndexCastOp::create(b_, loc_, i32, column));
+      Value number =
+          add(first, arith::IndexCastOp::create(b_, loc_, i32, column));
       scf::WhileOp::create(
           b_, loc_, TypeRange{i32}, ValueRange{bits},
           [&](OpBuilder &, Location, ValueRange state) {
-            Value any = arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ne,
-                                              state[0], zero(i32));
+            Value any = arith::CmpIOp::create(
+                b_, loc_, arith::CmpIPredicate::ne, state[0], zero(i32));
             scf::ConditionOp::create(b_, loc_, any, state);
           },
           [&](OpBuilder &, Location, ValueRange state) {
             Value lowest = LLVM::CountTrailingZerosOp::create(
                 b_, loc_, i32, state[0], /*is_zero_poison=*/true);
-            Value lane = add(firstLane, arith::IndexCastOp::create(
-                                            b_, loc_, b_.getIndexType(), lowest));
+            Value lane =
+                add(firstLane, arith::IndexCastOp::create(
+                                   b_, loc_, b_.getIndexType(), lowest));
             appendLane(lane, number);
             // x & (x - 1) clears the lowest set bit.
-            Value rest = arith::AndIOp::create(b_, loc_, state[0],
-                                               sub(state[0], one));
+            Value rest =
+                arith::AndIOp::create(b_, loc_, state[0], sub(state[0], one));
             scf::YieldOp::create(b_, loc_, rest);
           });
     });

@@ -31,6 +31,13 @@ bool HostEmitter::isCheap(Value value) {
                          arith::ConstantOp>(op);
 }
 
+/// Elements between two rows of a row-major tile. A dot walks down a column,
+/// and rows a power of two apart would all fall into a few sets of the
+/// first-level cache; one cache line more spreads them.
+int64_t HostEmitter::rowPitch(RankedTensorType type) {
+  return type.getDimSize(1) + kHostLanes;
+}
+
 /// Rows are padded to whole panels; the padding holds defined but meaningless
 /// values that no store writes out.
 int64_t HostEmitter::bufferElements(RankedTensorType type) {
@@ -39,7 +46,7 @@ int64_t HostEmitter::bufferElements(RankedTensorType type) {
     return padded(type.getDimSize(0));
   auto layout = cast<tile::LayoutAttr>(type.getEncoding());
   return layout.getKind() == tile::LayoutKind::Rows
-             ? type.getNumElements()
+             ? type.getDimSize(0) * rowPitch(type)
              : padded(type.getDimSize(0)) * type.getDimSize(1);
 }
 
@@ -65,10 +72,11 @@ Value HostEmitter::findReusable(Value root, RankedTensorType type) {
   for (Value operand : op->getOperands()) {
     if (!isTile(operand))
       continue;
-    bool sameShape = tileType(operand).getShape() == type.getShape() &&
-                     tileType(operand).getEncoding() == type.getEncoding() &&
-                     tileType(operand).getElementType().getIntOrFloatBitWidth() ==
-                         type.getElementType().getIntOrFloatBitWidth();
+    bool sameShape =
+        tileType(operand).getShape() == type.getShape() &&
+        tileType(operand).getEncoding() == type.getEncoding() &&
+        tileType(operand).getElementType().getIntOrFloatBitWidth() ==
+            type.getElementType().getIntOrFloatBitWidth();
     if (buffers_.contains(operand)) {
       if (sameShape && canReuse(operand, op))
         return buffers_[operand];
@@ -136,8 +144,8 @@ LogicalResult HostEmitter::emitElementwise(Operation *op) {
   Value value = op->getResult(0);
   if (isMask(tileType(value)) || isCheap(value) || value.use_empty())
     return success();
-  bool waits = value.hasOneUse() &&
-               (*value.user_begin())->getBlock() == op->getBlock();
+  bool waits =
+      value.hasOneUse() && (*value.user_begin())->getBlock() == op->getBlock();
   return waits ? success() : LogicalResult(materialise(value));
 }
 
@@ -148,7 +156,8 @@ LogicalResult HostEmitter::materialiseForRegions(Operation *op) {
     for (Value operand : inner->getOperands())
       if (isTile(operand) && !buffers_.contains(operand) &&
           !isMask(tileType(operand)) && !isCheap(operand) &&
-          operand.getDefiningOp() && !op->isProperAncestor(operand.getDefiningOp()))
+          operand.getDefiningOp() &&
+          !op->isProperAncestor(operand.getDefiningOp()))
         if (failed(materialise(operand)))
           result = failure();
   });
@@ -211,17 +220,17 @@ FailureOr<Value> HostEmitter::evaluateOp(Value value, const Point &point,
     Type i32 = b_.getI32Type();
     if (single)
       return Value(arith::IndexCastOp::create(b_, loc_, i32, point.column));
-    Value first = arith::IndexCastOp::create(b_, loc_, i32,
-                                             mul(point.panel, kHostLanes));
+    Value first =
+        arith::IndexCastOp::create(b_, loc_, i32, mul(point.panel, kHostLanes));
     auto lanes = llvm::to_vector(llvm::seq<int32_t>(0, kHostLanes));
-    Value offsets = arith::ConstantOp::create(
-        b_, loc_, b_.getI32VectorAttr(lanes));
+    Value offsets =
+        arith::ConstantOp::create(b_, loc_, b_.getI32VectorAttr(lanes));
     return Value(arith::AddIOp::create(b_, loc_, splat(first), offsets));
   }
   if (auto expand = dyn_cast_if_present<tile::ExpandOp>(op)) {
     if (expand.getAxis() == 1)
-      return evaluate(expand.getSource(),
-                      {Point::Kind::Lanes, point.panel, {}}, done);
+      return evaluate(expand.getSource(), {Point::Kind::Lanes, point.panel, {}},
+                      done);
     FailureOr<Value> one = evaluate(
         expand.getSource(), {Point::Kind::Single, {}, point.column}, done);
     return failed(one) ? one : FailureOr<Value>(splat(*one));
@@ -256,8 +265,8 @@ static Value neutral(OpBuilder &b, Location loc, tile::ReduceKind kind,
       attr = b.getFloatAttr(type, APFloat::getInf(type.getFloatSemantics(),
                                                   /*Negative=*/true));
     else
-      attr = b.getIntegerAttr(element, APInt::getSignedMinValue(
-                                           element.getIntOrFloatBitWidth()));
+      attr = b.getIntegerAttr(
+          element, APInt::getSignedMinValue(element.getIntOrFloatBitWidth()));
   }
   return arith::ConstantOp::create(b, loc, attr);
 }
@@ -298,9 +307,9 @@ LogicalResult HostEmitter::emitReduce(tile::ReduceOp op) {
                 {Point::Kind::Matrix, panel, add(column, index(way))}, done);
             if (failed(x))
               result = failure();
-            next.push_back(failed(x) ? carried[way]
-                                     : combine(b_, loc_, op.getKind(),
-                                               carried[way], *x));
+            next.push_back(
+                failed(x) ? carried[way]
+                          : combine(b_, loc_, op.getKind(), carried[way], *x));
           }
           return next;
         });

@@ -4,10 +4,13 @@
 //
 // A kernel becomes a function that runs one program of the grid:
 //
-//   tile.kernel @pool(%x: !tile.global<4 x f32>, …) parameters […] grid %x by pool_block {…}
+//   tile.kernel @pool(%x: !tile.global<4 x f32>, …) parameters […] grid %x by
+//   pool_block {…}
 // becomes
-//   llvm.func @pool(%args: !llvm.ptr, %program: i64, %scratch: !llvm.ptr {llvm.noalias})
-//       attributes {spargejit.static_scratch = …, spargejit.dynamic_scratch = […]} {…}
+//   llvm.func @pool(%args: !llvm.ptr, %program: i64, %scratch: !llvm.ptr
+//   {llvm.noalias})
+//       attributes {spargejit.static_scratch = …, spargejit.dynamic_scratch =
+//       […]} {…}
 //
 // Lit file: tests/lit/Conversion/tile_to_host.mlir
 #include "compiler/Conversion/TileToHost/HostEmitter.h"
@@ -30,7 +33,8 @@ public:
           << "expects dot-columns of 1 or more, got " << dotColumns.getValue();
       return signalPassFailure();
     }
-    SmallVector<tile::KernelOp> kernels(getOperation().getOps<tile::KernelOp>());
+    SmallVector<tile::KernelOp> kernels(
+        getOperation().getOps<tile::KernelOp>());
     OpBuilder builder(&getContext());
     for (tile::KernelOp kernel : kernels) {
       if (!kernel->hasAttr("grid_tile")) {

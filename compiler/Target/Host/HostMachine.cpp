@@ -43,15 +43,14 @@ createHostMachine(const Target &target) {
   const llvm::Target *backend =
       llvm::TargetRegistry::lookupTarget(triple, error);
   if (!backend)
-    return Status(ErrorCode::Unsupported,
-                  "no code generator for this CPU (" + triple.str() +
-                      "): " + error);
+    return Status(ErrorCode::Unsupported, "no code generator for this CPU (" +
+                                              triple.str() + "): " + error);
   llvm::TargetOptions options;
   // a·b + c may round once, as on every GPU.
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::unique_ptr<llvm::TargetMachine> machine(backend->createTargetMachine(
-      triple, host.cpu, host.features, options, llvm::Reloc::PIC_,
-      std::nullopt, llvm::CodeGenOptLevel::Aggressive, /*JIT=*/true));
+      triple, host.cpu, host.features, options, llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive, /*JIT=*/true));
   if (!machine)
     return Status(ErrorCode::Unsupported,
                   "LLVM knows no CPU '" + host.cpu + "'");
