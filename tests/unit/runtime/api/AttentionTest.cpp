@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The public functions on the built-in compiler: every step of a call once, on
+// small shapes (tests/numerics has the tables).
+#include "spargejit/spargejit.h"
+#include "tests/numerics/harness/TestSeed.h"
+#include "tests/unit/runtime/CallTrial.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+namespace spargejit::unit {
+namespace {
+
+Status run(CallTrial &trial) {
+  return attentionInto(trial.o(), trial.q(), trial.k(), trial.v(), trial.config,
+                       trial.outputs());
+}
+
+TEST(Attention, ComputesDense) {
+  auto random = numerics::randomForTest();
+  for (bool causal : {false, true}) {
+    CallTrial trial(random);
+    trial.config.method = "dense";
+    trial.config.causal = causal;
+    Status status = run(trial);
+    ASSERT_TRUE(status.ok()) << status.message();
+    trial.expectReference(nullptr);
+  }
+}
+
+TEST(Attention, ComputesOverTheCallersMask) {
+  auto random = numerics::randomForTest();
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    CallTrial trial(random);
+    trial.config.method = "block_sparse";
+    trial.config.causal = random.chance(0.5);
+    reference::BlockMask mask = trial.randomMask(random);
+    trial.config.blockMask = viewOf(mask);
+    Status status = run(trial);
+    ASSERT_TRUE(status.ok()) << status.message();
+    trial.expectReference(&mask);
+  }
+}
+
+TEST(Attention, SelectsAndAttends) {
+  auto random = numerics::randomForTest();
+  for (const char *method : {"topk", "topp", "spargeattention2"}) {
+    CallTrial trial(random);
+    trial.config.method = method;
+    trial.config.topK = random.uniform();
+    trial.config.topP = random.uniform();
+    BlockLists used;
+    trial.lists = &used;
+    Status status = run(trial);
+    ASSERT_TRUE(status.ok()) << method << ": " << status.message();
+    reference::BlockMask mask = reference::maskOfLists(
+        used.indices.view(), used.counts.view(), trial.kvBlocks());
+    trial.expectReference(&mask);
+
+    auto lists = selectBlocks(trial.q(), trial.k(), trial.config);
+    ASSERT_TRUE(lists.ok()) << lists.status().message();
+    EXPECT_EQ(reference::maskOfLists(lists->indices.view(),
+                                     lists->counts.view(), trial.kvBlocks()),
+              mask);
+  }
+}
+
+TEST(Attention, CompilesNothingAfterPrepareWhateverTheLength) {
+  auto random = numerics::randomForTest();
+  CallShape shape;
+  shape.qLen = 100;
+  shape.kvLen = 150;
+  shape.headDim = 40;
+  CallTrial trial(random, shape);
+  Status status =
+      prepare(trial.q(), trial.k(), trial.v(), trial.config, trial.outputs());
+  ASSERT_TRUE(status.ok()) << status.message();
+  const std::int64_t compiled = counters().kernelsCompiled;
+  EXPECT_GT(compiled, 0);
+  EXPECT_GT(counters().compileMilliseconds, 0);
+  ASSERT_TRUE(run(trial).ok());
+  shape.qLen = 1;
+  shape.kvLen = 333;
+  CallTrial other(random, shape);
+  other.config = trial.config;
+  ASSERT_TRUE(run(other).ok());
+  EXPECT_EQ(counters().kernelsCompiled, compiled);
+}
+
+/// Microseconds of one call, the median of several rounds.
+double microsecondsPerCall(CallTrial &trial) {
+  std::vector<double> rounds;
+  for (int round = 0; round < 21; ++round) {
+    constexpr int kCalls = 200;
+    auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < kCalls; ++i)
+      if (!run(trial).ok())
+        ADD_FAILURE();
+    std::chrono::duration<double, std::micro> elapsed =
+        std::chrono::steady_clock::now() - begin;
+    rounds.push_back(elapsed.count() / kCalls);
+  }
+  std::nth_element(rounds.begin(), rounds.begin() + 10, rounds.end());
+  return rounds[10];
+}
+
+// Not a test that a busy machine could fail: it prints, and the bound is ten
+// times what a quiet machine needs.
+TEST(Attention, HasASmallCostPerWarmCall) {
+  auto random = numerics::randomForTest();
+  CallShape shape;
+  shape.qLen = shape.kvLen = 1;
+  shape.headDim = 8;
+  CallTrial trial(random, shape);
+  trial.config.maskBlockKv = 16;
+  trial.config.maskBlockQ = 64;
+  for (const char *method : {"dense", "spargeattention2"}) {
+    trial.config.method = method;
+    ASSERT_TRUE(run(trial).ok());
+    const std::int64_t before = counters().bytesAllocated;
+    double microseconds = microsecondsPerCall(trial);
+    std::printf("%s: %.2f us a call\n", method, microseconds);
+    EXPECT_LT(microseconds, 200);
+    EXPECT_EQ(counters().bytesAllocated, before);
+  }
+}
+
+} // namespace
+} // namespace spargejit::unit
