@@ -2,7 +2,6 @@
 //
 // Who generated a kernel: LLVM's version and a digest of our own sources.
 #include "compiler/Driver/CompileKernel.h"
-
 #include "compiler/Driver/CompilerSourceHash.inc"
 
 #include "llvm/Config/llvm-config.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tile-specialise: binds the symbolic sizes, flags and element types of kernels.
+// tile-specialise: binds the symbolic sizes, flags and element types of
+// kernels.
 //
 // Kernel text is written once; a problem decides head dimension, mask block,
 // data type and tile sizes. After this pass everything about sizes is fixed.
@@ -14,9 +15,8 @@
 // Lit file: tests/lit/Transforms/tile_specialise.mlir
 #include "compiler/Transforms/Passes.h"
 
-#include "mlir/IR/AttrTypeSubElements.h"
-
 #include "llvm/ADT/StringMap.h"
+#include "mlir/IR/AttrTypeSubElements.h"
 
 namespace mlir::sparge {
 #define GEN_PASS_DEF_TILESPECIALISEPASS
@@ -79,8 +79,7 @@ private:
 
   /// Each declared parameter has a value of the kind its uses need.
   LogicalResult checkBindings(tile::KernelOp kernel) {
-    for (StringRef name :
-         kernel.getParameters().getAsValueRange<StringAttr>())
+    for (StringRef name : kernel.getParameters().getAsValueRange<StringAttr>())
       if (!bindings_.contains(name))
         return kernel.emitOpError()
                << "expects a value for parameter '" << name << "', got none";
@@ -115,17 +114,17 @@ private:
       bad |= !element;
       return element ? element : Type(type);
     });
-    replacer.addReplacement(
-        [&](tile::ScratchType type) -> std::optional<Type> {
-          std::optional<int64_t> rows = sizeOf(type.getRows());
-          bad |= !rows;
-          return tile::ScratchType::get(
-              type.getContext(),
-              Builder(type.getContext()).getI64IntegerAttr(rows.value_or(1)),
-              type.getElementType());
-        });
+    replacer.addReplacement([&](tile::ScratchType type) -> std::optional<Type> {
+      std::optional<int64_t> rows = sizeOf(type.getRows());
+      bad |= !rows;
+      return tile::ScratchType::get(
+          type.getContext(),
+          Builder(type.getContext()).getI64IntegerAttr(rows.value_or(1)),
+          type.getElementType());
+    });
     // Sizes that are not a tensor's: of shared memory, roles and rings.
-    replacer.addReplacement([&](tile::SizesAttr attr) -> std::optional<Attribute> {
+    replacer.addReplacement([&](tile::SizesAttr attr)
+                                -> std::optional<Attribute> {
       SmallVector<Attribute> sizes;
       for (Attribute size : attr.getSizes()) {
         std::optional<int64_t> fixed = sizeOf(size);
@@ -135,21 +134,19 @@ private:
       }
       return tile::SizesAttr::get(attr.getContext(), sizes);
     });
-    replacer.addReplacement(
-        [&](RankedTensorType type)
-            -> std::optional<std::pair<Type, WalkResult>> {
-          auto symbolic =
-              dyn_cast_if_present<tile::SizesAttr>(type.getEncoding());
-          if (!symbolic)
-            return std::nullopt;
-          Type element = replacer.replace(type.getElementType());
-          Type result = element ? specialiseTensor(
-                                      RankedTensorType::get({}, element), symbolic)
-                                : Type();
-          bad |= !result;
-          return std::make_pair(result ? result : Type(type),
-                                WalkResult::skip());
-        });
+    replacer.addReplacement([&](RankedTensorType type)
+                                -> std::optional<std::pair<Type, WalkResult>> {
+      auto symbolic = dyn_cast_if_present<tile::SizesAttr>(type.getEncoding());
+      if (!symbolic)
+        return std::nullopt;
+      Type element = replacer.replace(type.getElementType());
+      Type result =
+          element
+              ? specialiseTensor(RankedTensorType::get({}, element), symbolic)
+              : Type();
+      bad |= !result;
+      return std::make_pair(result ? result : Type(type), WalkResult::skip());
+    });
     replacer.recursivelyReplaceElementsIn(kernel, /*replaceAttrs=*/true,
                                           /*replaceLocs=*/false,
                                           /*replaceTypes=*/true);
@@ -169,10 +166,9 @@ private:
         return op.emitOpError() << "expects an integer for parameter '"
                                 << op.getName() << "', got a data type";
       OpBuilder builder(op);
-      TypedAttr constant =
-          op.getType().isIndex()
-              ? TypedAttr(builder.getIndexAttr(*value))
-              : TypedAttr(builder.getBoolAttr(*value != 0));
+      TypedAttr constant = op.getType().isIndex()
+                               ? TypedAttr(builder.getIndexAttr(*value))
+                               : TypedAttr(builder.getBoolAttr(*value != 0));
       Value replacement =
           arith::ConstantOp::create(builder, op.getLoc(), constant);
       op.replaceAllUsesWith(replacement);

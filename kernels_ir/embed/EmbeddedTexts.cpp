@@ -4,11 +4,10 @@
 #include "kernels_ir/embed/EmbeddedTexts.h"
 
 #define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <xxhash.h>
 
 namespace spargejit::kernels_ir {
 
@@ -21,9 +20,9 @@ const std::vector<EmbeddedText> &embeddedTexts() {
 
 const EmbeddedText *findEmbeddedText(std::string_view path) {
   const std::vector<EmbeddedText> &texts = embeddedTexts();
-  auto it = std::find_if(
-      texts.begin(), texts.end(),
-      [&](const EmbeddedText &text) { return text.path == path; });
+  auto it =
+      std::find_if(texts.begin(), texts.end(),
+                   [&](const EmbeddedText &text) { return text.path == path; });
   return it == texts.end() ? nullptr : &*it;
 }
 

@@ -73,8 +73,8 @@ struct LaunchInfo {
   /// Tensor argument number `gridArgument` (rank >= 3).
   int gridArgument = 0;
   std::int64_t gridTile = 1;
-  /// Host: bytes of scratch one worker needs: the static part plus every dynamic
-  /// one.
+  /// Host: bytes of scratch one worker needs: the static part plus every
+  /// dynamic one.
   std::int64_t staticScratchBytes = 0;
   std::vector<DynamicScratch> dynamicScratch;
 

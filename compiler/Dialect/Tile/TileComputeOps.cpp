@@ -31,15 +31,16 @@ LogicalResult ExpandOp::verify() {
   RankedTensorType result = tensorType(getResult());
   if (source.getRank() != 1 || result.getRank() != 2 ||
       source.getElementType() != result.getElementType()) // C1
-    return emitOpError() << "expects a rank-1 source and a rank-2 result of the "
-                            "same element type, got "
-                         << source << " and " << result;
+    return emitOpError()
+           << "expects a rank-1 source and a rank-2 result of the "
+              "same element type, got "
+           << source << " and " << result;
   int64_t axis = getAxis();
   if (axis != 0 && axis != 1) // C2
     return emitOpError() << "expects axis 0 or 1, got " << axis;
   if (getSizes(source)[0] != getSizes(result)[1 - axis]) // C2
-    return emitOpError() << "expects the source's size in dimension " << 1 - axis
-                         << " of the result, got "
+    return emitOpError() << "expects the source's size in dimension "
+                         << 1 - axis << " of the result, got "
                          << printSizes(getSizes(source)) << " and "
                          << printSizes(getSizes(result));
   return success();
@@ -59,8 +60,8 @@ LogicalResult DotOp::verify() {
   if (aSizes[1] != bSizes[0] || sizes[0] != aSizes[0] ||
       sizes[1] != bSizes[1]) // C2
     return emitOpError() << "expects M x K times K x N into M x N, got "
-                         << printSizes(aSizes) << " times " << printSizes(bSizes)
-                         << " into " << printSizes(sizes);
+                         << printSizes(aSizes) << " times "
+                         << printSizes(bSizes) << " into " << printSizes(sizes);
   if (!accumulator.getElementType().isF32()) // C3
     return emitOpError() << "expects an accumulator of f32, got "
                          << accumulator.getElementType();
@@ -73,8 +74,9 @@ LogicalResult ReduceOp::verify() {
   if (source.getRank() != 2 || result.getRank() != 1 ||
       source.getElementType() != result.getElementType() ||
       getSizes(source)[0] != getSizes(result)[0]) // C1
-    return emitOpError() << "expects R x C into R of the same element type, got "
-                         << source << " into " << result;
+    return emitOpError()
+           << "expects R x C into R of the same element type, got " << source
+           << " into " << result;
   return success();
 }
 

@@ -3,6 +3,9 @@
 // The tile dialect: types, attributes and ops (reference: TileOps.td).
 #pragma once
 
+#include "compiler/Dialect/Tile/TileDialectDialect.h.inc"
+#include "compiler/Dialect/Tile/TileTypesEnums.h.inc"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -13,9 +16,6 @@
 #include "mlir/IR/TensorEncoding.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-
-#include "compiler/Dialect/Tile/TileDialectDialect.h.inc"
-#include "compiler/Dialect/Tile/TileTypesEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "compiler/Dialect/Tile/TileTypesAttrs.h.inc"

@@ -3,11 +3,10 @@
 // tile.kernel's text form, and the verifiers of TileKernelOps.td.
 #include "compiler/Dialect/Tile/TileDialect.h"
 
-#include "mlir/IR/AttrTypeSubElements.h"
-#include "mlir/IR/Builders.h"
-
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringSet.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -76,19 +75,18 @@ void KernelOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   printer.printSymbolName(getSymName());
   printer << '(';
-  llvm::interleaveComma(getBody().getArguments(), printer,
-                        [&](BlockArgument argument) {
-                          printer.printRegionArgument(argument);
-                        });
+  llvm::interleaveComma(
+      getBody().getArguments(), printer,
+      [&](BlockArgument argument) { printer.printRegionArgument(argument); });
   printer << ")\n    parameters [";
   llvm::interleaveComma(getParameters().getAsValueRange<StringAttr>(), printer);
   printer << "]\n    grid ";
   printer.printOperand(getBody().getArgument(getGridArgument()));
   printer << " by " << getGridParameter();
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(),
-      {getSymNameAttrName(), getArgumentNamesAttrName(), getParametersAttrName(),
-       getGridArgumentAttrName(), getGridParameterAttrName()});
+      (*this)->getAttrs(), {getSymNameAttrName(), getArgumentNamesAttrName(),
+                            getParametersAttrName(), getGridArgumentAttrName(),
+                            getGridParameterAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/false);
@@ -150,9 +148,10 @@ LogicalResult KernelOp::verify() {
                            << "' to be a !tile.global, index or f32, got "
                            << type;
   int64_t gridArgument = getGridArgument();
-  auto grid = gridArgument >= 0 && gridArgument < block.getNumArguments()
-                  ? dyn_cast<GlobalType>(block.getArgument(gridArgument).getType())
-                  : GlobalType();
+  auto grid =
+      gridArgument >= 0 && gridArgument < block.getNumArguments()
+          ? dyn_cast<GlobalType>(block.getArgument(gridArgument).getType())
+          : GlobalType();
   if (!grid || grid.getRank() < 3) // C2
     return emitOpError()
            << "expects the grid's argument to be a !tile.global of rank 3 or "

@@ -26,9 +26,10 @@ LogicalResult SliceOp::verify() {
   ViewType result = getResult().getType();
   int64_t indices = static_cast<int64_t>(getIndices().size());
   if (source.getRank() != indices + result.getRank()) // C1
-    return emitOpError() << "expects rank(source) = indices + rank(result), got "
-                         << source.getRank() << " and " << indices << " + "
-                         << result.getRank();
+    return emitOpError()
+           << "expects rank(source) = indices + rank(result), got "
+           << source.getRank() << " and " << indices << " + "
+           << result.getRank();
   if (source.getElementType() != result.getElementType()) // C2
     return emitOpError() << "expects the source's element type "
                          << source.getElementType() << ", got "

@@ -20,4 +20,5 @@ tile.kernel @double(%x: !tile.global<4 x !tile.element<"elem">>, %y: !tile.globa
   %dim = tile.dim %x, 3 : !tile.global<4 x !tile.element<"elem">>
   // CHECK: tile.is_present %y : !tile.global<3 x f32>
   %present = tile.is_present %y : !tile.global<3 x f32>
+  tile.return
 }
