@@ -65,6 +65,19 @@ struct DynamicScratch {
   int columnsSlot = 0;
 };
 
+/// A TMA descriptor that the host builds from a tensor argument: rank and sizes
+/// of the tensor, a box of boxRows x boxColumns in its last two dimensions and
+/// 1 in the others; reading beyond the end gives zeros.
+struct TensorMap {
+  /// Number of the Tensor argument.
+  int argument = 0;
+  std::int64_t boxRows = 0;
+  /// Elements; one swizzle span at most.
+  std::int64_t boxColumns = 0;
+  /// 0 (none), 32, 64 or 128 bytes.
+  int swizzleBytes = 0;
+};
+
 /// How to run a compiled kernel.
 struct LaunchInfo {
   std::string entryName;
@@ -77,6 +90,15 @@ struct LaunchInfo {
   /// dynamic one.
   std::int64_t staticScratchBytes = 0;
   std::vector<DynamicScratch> dynamicScratch;
+  /// GPU: threads of a CTA and its dynamic shared memory. The kernel's
+  /// parameters are the argument slots as one struct by value, then one
+  /// 128-byte tensor map for each of tensorMaps, by value.
+  int threads = 0;
+  std::int64_t sharedBytes = 0;
+  /// GPU: launched with as many CTAs as run at once, never more than programs;
+  /// otherwise with one a program.
+  bool persistent = false;
+  std::vector<TensorMap> tensorMaps;
 
   int slotCount() const {
     return arguments.empty()
