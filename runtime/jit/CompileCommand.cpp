@@ -5,19 +5,21 @@
 
 #include "runtime/cache/KernelKey.h"
 
-#include <algorithm>
-
 namespace spargejit::jit {
 
 std::string compileCommand(const KernelSpec &spec) {
   std::string command = "spargejit compile " + spec.kernel + " --arch " +
                         spec.target.architecture;
   for (const auto &[name, value] : spec.parameters) {
-    std::string option = name == "elem" ? "dtype" : name;
-    std::replace(option.begin(), option.end(), '_', '-');
-    command += " --" + option + " " + cache::parameterText(value);
+    if (name == "elem")
+      command += " --dtype ";
+    else if (name == "head_dim")
+      command += " --head-dim ";
+    else
+      command += " --set " + name + "=";
+    command += cache::parameterText(value);
   }
-  return command;
+  return command + " -o DIR";
 }
 
 } // namespace spargejit::jit

@@ -9,8 +9,8 @@
 
 namespace spargejit::jit {
 
-/// "spargejit compile attention_fwd --arch host --dtype bfloat16 --head-dim 128
-/// …": every parameter of the spec as an option.
+/// "spargejit compile pool --arch host --dtype bfloat16 --head-dim 128 --set
+/// pool_block=64 -o DIR": every parameter of the spec as an option.
 std::string compileCommand(const KernelSpec &spec);
 
 } // namespace spargejit::jit

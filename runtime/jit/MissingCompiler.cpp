@@ -5,6 +5,8 @@
 #include "runtime/jit/CodeGenerator.h"
 #include "runtime/jit/CompileCommand.h"
 
+#include <filesystem>
+
 namespace spargejit::jit {
 
 namespace {
@@ -15,12 +17,15 @@ public:
   std::string identity() const override { return "none"; }
   Result<MethodPlan> planMethod(const std::string &,
                                 const std::string &textName) override {
-    return missing(textName, "spargejit compile --method " + textName);
+    std::string method = std::filesystem::path(textName).stem();
+    return missing("method " + method,
+                   "spargejit compile method:" + method + " -o DIR");
   }
   Result<std::vector<compiler::KernelParameter>>
   listKernelParameters(const std::string &, const std::string &,
                        const std::string &kernel) override {
-    return missing("kernel " + kernel, "spargejit compile " + kernel);
+    return missing("kernel " + kernel,
+                   "spargejit compile " + kernel + " -o DIR");
   }
   Result<KernelArtifact> compileKernel(const std::string &, const std::string &,
                                        const KernelSpec &spec) override {
@@ -33,7 +38,9 @@ public:
   }
   Result<std::shared_ptr<compiler::HostKernel>>
   loadHostKernel(const KernelArtifact &artifact) override {
-    return missing("kernel " + artifact.launch.entryName, "spargejit compile");
+    return missing("kernel " + artifact.launch.entryName,
+                   "spargejit compile " + artifact.launch.entryName +
+                       " -o DIR");
   }
 
 private:

@@ -116,7 +116,7 @@ TEST_F(HostJitTest, NeverCompilesWhenToldSo) {
             "there is no artifact of key " +
                 key +
                 "; `spargejit compile pool --arch host --dtype float32 "
-                "--head-dim 64 --pool-block 64` makes it");
+                "--head-dim 64 --set pool_block=64 -o DIR` makes it");
 }
 
 TEST_F(HostJitTest, DumpsTheStagesOfACompilation) {
@@ -163,10 +163,11 @@ TEST(BuiltInCodeGenerator, SaysWhichCommandIsMissingWithoutACompiler) {
   auto artifact = generator.compileKernel("", "", poolSpec(64));
   ASSERT_FALSE(artifact.ok());
   EXPECT_EQ(artifact.status().code(), ErrorCode::ArtifactMissing);
-  EXPECT_EQ(artifact.status().message(),
-            "kernel pool: this build of spargejit has no compiler and found no "
-            "artifact; a build with it makes one by `spargejit compile pool "
-            "--arch host --dtype float32 --head-dim 64 --pool-block 64`");
+  EXPECT_EQ(
+      artifact.status().message(),
+      "kernel pool: this build of spargejit has no compiler and found no "
+      "artifact; a build with it makes one by `spargejit compile pool "
+      "--arch host --dtype float32 --head-dim 64 --set pool_block=64 -o DIR`");
   EXPECT_EQ(generator.planMethod("", "methods/dense.mlir").status().code(),
             ErrorCode::ArtifactMissing);
   EXPECT_EQ(generator.listKernelParameters("", "", "pool").status().code(),
