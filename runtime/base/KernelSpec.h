@@ -71,6 +71,8 @@ struct DynamicScratch {
 struct TensorMap {
   /// Number of the Tensor argument.
   int argument = 0;
+  /// Type of its elements: BFloat16, Float16 or Float32.
+  DataType elementType = DataType::BFloat16;
   std::int64_t boxRows = 0;
   /// Elements; one swizzle span at most.
   std::int64_t boxColumns = 0;
