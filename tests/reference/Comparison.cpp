@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Measures of difference, and the bounds with their derivation.
+#include "tests/reference/Comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+namespace spargejit::reference {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kWorstKept = 4;
+
+bool agreesNonFinite(double actual, double expected) {
+  if (std::isnan(actual) || std::isnan(expected))
+    return std::isnan(actual) && std::isnan(expected);
+  return actual == expected; // at least one is infinite
+}
+
+/// How bad one element is, for the list of the worst.
+double severity(const Comparison::Element &element) {
+  const double error = std::fabs(element.actual - element.expected);
+  return std::isfinite(error) ? error : kInfinity;
+}
+
+void keepWorst(std::vector<Comparison::Element> &worst,
+               const Comparison::Element &element) {
+  if (worst.size() == kWorstKept && severity(worst.back()) >= severity(element))
+    return;
+  const auto place =
+      std::find_if(worst.begin(), worst.end(), [&](const auto &other) {
+        return severity(other) < severity(element);
+      });
+  worst.insert(place, element);
+  if (worst.size() > kWorstKept)
+    worst.pop_back();
+}
+
+double ratio(double numerator, double denominator) {
+  if (numerator == 0)
+    return 0;
+  return denominator > 0 ? numerator / denominator : kInfinity;
+}
+
+} // namespace
+
+// Unit roundoffs: u32 = 2^-24 = 6.0e-8, bfloat16 2^-9 = 2.0e-3 (8 significant
+// bits), float16 2^-12 = 2.4e-4 (subnormal below 6e-5).
+//
+// float32. A score of D <= 256 products has a rounding error of some
+// sqrt(D)·u32·|q||k|·scale ≈ 16·u32 for unit-variance inputs; it becomes the
+// relative error of exp(s). Those errors are independent between keys, as are
+// v's weights, so |o - o'|/|o| stays near 10·u32 whatever the length. The bound
+// 2e-6 is 33·u32. A single element may be some sigmas worse. A score of
+// magnitude |s| is itself rounded, to u32·|s|, and again when it is scaled for
+// a base-2 exponential: 2·u32·|s| relative in exp(s), which passes 2e-6 at |s|
+// of 16.
+//
+// bfloat16, float16. Inputs are rounded before both sides see them. What is
+// left: probabilities rounded to the type before the second product (relative
+// u each, averaging out as above) and o rounded to the type (uniform in
+// [-u, u], so u/sqrt(3) in L2): sqrt(u²/3 + u²/3) = 0.8·u = 1.6e-3 in bfloat16.
+// The bound is 3e-3 for both types. A single element: half a unit in the last
+// place of o plus the same from the probabilities, twice over.
+ErrorBounds attentionBounds(DataType type, double largestScore) {
+  ErrorBounds bounds;
+  bounds.relativeL2 = type == DataType::Float32 ? 2e-6 : 3e-3;
+  bounds.maxAbsolute = type == DataType::Float32    ? 2e-5
+                       : type == DataType::BFloat16 ? 8e-3
+                                                    : 3e-3;
+  const double scoreError = 2 * 0x1p-24 * largestScore;
+  bounds.relativeL2 = std::max(bounds.relativeL2, scoreError);
+  bounds.maxAbsolute = std::max(bounds.maxAbsolute, 2 * scoreError);
+  // 1 - cos = relativeL2² / 2 to first order, plus rounding of this test.
+  bounds.cosineDistance = bounds.relativeL2 * bounds.relativeL2 + 1e-14;
+  return bounds;
+}
+
+// lse = m + ln l: the error of a score (above, near 4e-6 at worst for
+// unit-variance inputs) averaged by softmax, plus u32·|lse| for the last
+// addition, |lse| <= max|s| + ln(keys) with ln(keys) <= 12. Scores themselves
+// carry 4·u32 relative where they are large. Paths with 16-bit inputs may keep
+// the scores at reduced precision: 2e-3.
+double lseBound(DataType type, double largestScore) {
+  const double base = type == DataType::Float32 ? 2e-5 : 2e-3;
+  return base + 4 * 0x1p-24 * largestScore;
+}
+
+Comparison compare(const std::vector<double> &actual,
+                   const std::vector<double> &expected) {
+  Comparison result;
+  if (actual.size() != expected.size()) {
+    result.nonFiniteMismatches =
+        static_cast<std::int64_t>(std::max(actual.size(), expected.size()));
+    return result;
+  }
+  double errorSquares = 0;
+  double expectedSquares = 0;
+  double actualSquares = 0;
+  double product = 0;
+  double largestExpected = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    const double x = actual[i];
+    const double y = expected[i];
+    if (!std::isfinite(x) || !std::isfinite(y)) {
+      if (!agreesNonFinite(x, y)) {
+        ++result.nonFiniteMismatches;
+        keepWorst(result.worst, {i, x, y});
+      }
+      continue;
+    }
+    const double error = std::fabs(x - y);
+    errorSquares += error * error;
+    expectedSquares += y * y;
+    actualSquares += x * x;
+    product += x * y;
+    largestExpected = std::max(largestExpected, std::fabs(y));
+    result.largestError = std::max(result.largestError, error);
+    if (error > 0)
+      keepWorst(result.worst, {i, x, y});
+  }
+  result.relativeL2 =
+      ratio(std::sqrt(errorSquares), std::sqrt(expectedSquares));
+  result.maxAbsolute = ratio(result.largestError, largestExpected);
+  const double norms = std::sqrt(actualSquares) * std::sqrt(expectedSquares);
+  result.cosineDistance = errorSquares == 0 ? 0
+                          : norms > 0       ? 1 - product / norms
+                                            : 1;
+  return result;
+}
+
+std::string Comparison::describe(const std::vector<std::int64_t> &sizes) const {
+  std::ostringstream out;
+  out.precision(9);
+  out << "relative L2 " << relativeL2 << ", max absolute / max|expected| "
+      << maxAbsolute << ", cosine distance " << cosineDistance
+      << ", largest error " << largestError << ", non-finite mismatches "
+      << nonFiniteMismatches << "\n";
+  for (const Element &element : worst) {
+    std::vector<std::size_t> coordinates(sizes.size());
+    std::size_t rest = element.index;
+    for (std::size_t d = sizes.size(); d-- > 0;) {
+      coordinates[d] = rest % static_cast<std::size_t>(sizes[d]);
+      rest /= static_cast<std::size_t>(sizes[d]);
+    }
+    out << "  at [";
+    for (std::size_t d = 0; d < coordinates.size(); ++d)
+      out << (d == 0 ? "" : ", ") << coordinates[d];
+    out << "]: actual " << element.actual << ", expected " << element.expected
+        << "\n";
+  }
+  return out.str();
+}
+
+} // namespace spargejit::reference

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one comparison that every numerics test uses, and the one table of
+// bounds.
+#pragma once
+
+#include "spargejit/tensor.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spargejit::reference {
+
+/// What a result may differ from the float64 reference by.
+struct ErrorBounds {
+  double relativeL2 = 0;     ///< |actual - expected|_2 / |expected|_2
+  double maxAbsolute = 0;    ///< max |actual - expected| / max |expected|
+  double cosineDistance = 0; ///< 1 - cos(actual, expected)
+};
+
+/// Bounds for o, by data type of q, k, v and o; see Comparison.cpp for where
+/// the numbers come from. They hold for up to 131 072 keys a row. Scores of
+/// magnitudes up to `largestScore` widen them; below 16 they need not be told.
+ErrorBounds attentionBounds(DataType type, double largestScore = 0);
+
+/// Largest |actual - expected| of lse; `largestScore` is the largest magnitude
+/// of a scaled score in the case.
+double lseBound(DataType type, double largestScore);
+
+struct Comparison {
+  /// One element and its place in row-major order.
+  struct Element {
+    std::size_t index = 0;
+    double actual = 0;
+    double expected = 0;
+  };
+
+  double relativeL2 = 0;
+  double maxAbsolute = 0; ///< relative to the largest |expected|
+  double cosineDistance = 0;
+  double largestError = 0; ///< max |actual - expected|, not relative
+  /// Elements where one side is NaN or infinite and the other is not the same.
+  std::int64_t nonFiniteMismatches = 0;
+  /// The elements that differ most, non-finite mismatches first.
+  std::vector<Element> worst;
+
+  bool isWithin(const ErrorBounds &bounds) const {
+    // Written so that a NaN measure fails.
+    return nonFiniteMismatches == 0 && relativeL2 <= bounds.relativeL2 &&
+           maxAbsolute <= bounds.maxAbsolute &&
+           cosineDistance <= bounds.cosineDistance;
+  }
+  bool isWithin(double absoluteBound) const {
+    return nonFiniteMismatches == 0 && largestError <= absoluteBound;
+  }
+
+  /// All measures, and the worst elements with their coordinates in a dense
+  /// tensor of `sizes`.
+  std::string describe(const std::vector<std::int64_t> &sizes) const;
+};
+
+/// Positions of NaN and of each infinity must be equal; the measures are taken
+/// over the elements that are finite on both sides. Sizes that differ count as
+/// mismatches.
+Comparison compare(const std::vector<double> &actual,
+                   const std::vector<double> &expected);
+
+} // namespace spargejit::reference
