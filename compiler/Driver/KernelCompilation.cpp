@@ -3,10 +3,12 @@
 // The stages of a compilation: input, specialise, tile, lower, emit.
 #include "compiler/Driver/KernelCompilation.h"
 
+#include "compiler/Conversion/TileToNvvm/LaunchAttributes.h"
 #include "compiler/Dialect/Tile/TileDialect.h"
 #include "compiler/Pipelines/Pipelines.h"
 #include "compiler/Target/Host/EmitObject.h"
 #include "compiler/Target/Host/HostMachine.h"
+#include "compiler/Target/Ptx/EmitPtx.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -14,6 +16,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -28,7 +31,8 @@ static const mlir::DialectRegistry &kernelDialects() {
     registry.insert<mlir::tile::TileDialect, mlir::arith::ArithDialect,
                     mlir::math::MathDialect, mlir::scf::SCFDialect,
                     mlir::cf::ControlFlowDialect, mlir::ub::UBDialect,
-                    mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect>();
+                    mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect,
+                    mlir::NVVM::NVVMDialect>();
     return registry;
   }();
   return kRegistry;
@@ -114,13 +118,24 @@ Status KernelCompilation::specialise(const KernelSpec &spec) {
   return {};
 }
 
-Status KernelCompilation::tile(const KernelSpec &) {
+/// Hand-scheduled kernels say themselves where their tiles live.
+Status KernelCompilation::tile(const KernelSpec &spec) {
+  if (!spec.target.isHost())
+    return {};
   return runPasses([](mlir::OpPassManager &passes) {
     mlir::sparge::addHostTilePasses(passes);
   });
 }
 
 Status KernelCompilation::lower(const KernelSpec &spec) {
+  if (!spec.target.isHost()) {
+    Status status = runPasses([](mlir::OpPassManager &passes) {
+      mlir::sparge::addNvvmLowerPasses(passes);
+    });
+    if (status)
+      describeGpuLaunch();
+    return status;
+  }
   Status status = runPasses([&](mlir::OpPassManager &passes) {
     mlir::sparge::addHostLowerPasses(passes, hostDotColumns(spec.target));
   });
@@ -145,18 +160,43 @@ void KernelCompilation::describeScratch() {
   }
 }
 
+/// Attributes as in LaunchAttributes.h.
+void KernelCompilation::describeGpuLaunch() {
+  auto function = *module_->getOps<mlir::LLVM::LLVMFuncOp>().begin();
+  auto integer = [&](const char *name) {
+    return function->getAttrOfType<mlir::IntegerAttr>(name).getInt();
+  };
+  launch_.threads = static_cast<int>(integer(mlir::sparge::kThreadsAttr));
+  launch_.sharedBytes = integer(mlir::sparge::kSharedBytesAttr);
+  launch_.persistent =
+      function->getAttrOfType<mlir::BoolAttr>(mlir::sparge::kPersistentAttr)
+          .getValue();
+  for (auto entry :
+       function->getAttrOfType<mlir::ArrayAttr>(mlir::sparge::kTensorMapsAttr)
+           .getAsRange<mlir::DenseI64ArrayAttr>()) {
+    TensorMap map;
+    map.argument = static_cast<int>(entry[0]);
+    map.boxRows = entry[1];
+    map.boxColumns = entry[2];
+    map.swizzleBytes = static_cast<int>(entry[3]);
+    launch_.tensorMaps.push_back(map);
+  }
+}
+
 Status KernelCompilation::emit(const KernelSpec &spec) {
   llvmModule_ = translateToLlvm(*module_, llvmContext_.get());
   if (!llvmModule_)
     return log_.toStatus();
-  Status status = optimiseForHost(*llvmModule_, spec.target);
+  Status status = spec.target.isHost()
+                      ? optimiseForHost(*llvmModule_, spec.target)
+                      : optimiseForPtx(*llvmModule_, spec.target);
   return status ? llvmContext_.status() : status;
 }
 
 Status KernelCompilation::runTo(const KernelSpec &spec, Stage last) {
-  if (!spec.target.isHost())
+  if (!spec.target.isHost() && !isPtxTarget(spec.target))
     return Status(ErrorCode::Unsupported,
-                  "target.architecture: expected host, got " +
+                  "target.architecture: expected host or sm_90a, got " +
                       spec.target.architecture);
   using Step = Status (KernelCompilation::*)(const KernelSpec &);
   constexpr std::pair<Stage, Step> kSteps[] = {
@@ -192,7 +232,8 @@ Result<std::string> KernelCompilation::emitCode(const KernelSpec &spec,
   std::string code;
   Status status = runGuarded([&]() -> Status {
     Result<std::string> emitted =
-        emitHostCode(*llvmModule_, spec.target, assembly);
+        spec.target.isHost() ? emitHostCode(*llvmModule_, spec.target, assembly)
+                             : emitPtx(*llvmModule_, spec.target);
     if (!emitted)
       return emitted.status();
     code = std::move(*emitted);

@@ -45,6 +45,7 @@ private:
   Status emit(const KernelSpec &spec);
   void describeArguments();
   void describeScratch();
+  void describeGpuLaunch();
 
   mlir::MLIRContext context_;
   DiagnosticLog log_;

@@ -21,4 +21,7 @@ void addHostTilePasses(OpPassManager &passes);
 /// convert-tile-to-host.
 void addHostLowerPasses(OpPassManager &passes, int64_t dotColumns);
 
+/// Stage "lower" of sm_90a: the llvm and nvvm dialects.
+void addNvvmLowerPasses(OpPassManager &passes);
+
 } // namespace mlir::sparge

@@ -12,6 +12,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 
 #include <mutex>
@@ -78,6 +79,7 @@ std::unique_ptr<llvm::Module> translateToLlvm(mlir::ModuleOp module,
   mlir::DialectRegistry registry;
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
+  mlir::registerNVVMDialectTranslation(registry);
   module->getContext()->appendDialectRegistry(registry);
   return mlir::translateModuleToLLVMIR(module, context, "spargejit");
 }

@@ -102,4 +102,19 @@ def ConvertTileToHostPass : Pass<"convert-tile-to-host", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
+def ConvertTileToNvvmPass : Pass<"convert-tile-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "Lower hand-scheduled kernels to sm_90a";
+  let description = [{
+    Each tile.kernel becomes an llvm.func with inline PTX for wgmma, the TMA and
+    mbarriers; a tile becomes the registers that one thread holds of it. What the
+    launch needs is on the function (compiler/Conversion/TileToNvvm/
+    LaunchAttributes.h). exp2, log2 and division become the approximate
+    instructions.
+
+    Example: tests/lit/Conversion/tile_to_nvvm.mlir
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect"];
+}
+
 #endif // SPARGEJIT_TRANSFORMS_PASSES_TD

@@ -73,15 +73,21 @@ LogicalResult DotWaitOp::verify() {
   int64_t pending = getPending();
   if (pending < 0 || pending > 7) // C1
     return emitOpError() << "expects 0 to 7 pending dots, got " << pending;
-  if (getNumResults() != getOperands().size()) // C2
+  TypeRange operands = getValues().getTypes();
+  if (getNumResults() != operands.size()) // C2
     return emitOpError() << "expects a result for each operand, got "
-                         << getNumResults() << " for " << getOperands().size();
-  for (auto [operand, result] : llvm::zip(getOperandTypes(), getResultTypes()))
+                         << getNumResults() << " for " << operands.size();
+  for (auto [operand, result] : llvm::zip(operands, getResultTypes()))
     if (settled(operand) != result) // C2
       return emitOpError() << "expects the operand's tensor "
                            << settled(operand) << ", got " << result;
-  if (llvm::none_of(getOperandTypes(), llvm::IsaPred<PendingType>)) // C3
+  if (llvm::none_of(operands, llvm::IsaPred<PendingType>)) // C3
     return emitOpError() << "expects a pending operand, got none";
+  for (Type after : getAfter().getTypes())
+    if (Type element = cast<RankedTensorType>(after).getElementType();
+        !element.isF32() && !element.isInteger(32)) // C4
+      return emitOpError()
+             << "expects to wait after tensors of f32 or i32, got " << after;
   return success();
 }
 

@@ -33,23 +33,28 @@ def Tile_DotAsyncOp : Tile_Op<"dot_async"> {
   let hasVerifier = 1;
 }
 
-def Tile_DotWaitOp : Tile_Op<"dot_wait"> {
-  let summary = "Waits for dots; their results, and whatever must not move across";
+def Tile_DotWaitOp : Tile_Op<"dot_wait", [AttrSizedOperandSegments]> {
+  let summary = "Waits for dots; their results, and what must not move across";
   let description = [{
     Waits until at most `pending` of the role's dots are unfinished. The results
     are the operands' values; nothing that uses them moves before this op. Tensors
     beside the pending ones are only held in place: what is computed from them
-    (for example the next dot's left operand) starts after the wait.
+    (for example the next dot's left operand) starts after the wait. The wait
+    itself starts when the `after` tensors have been computed, which is the work
+    that is to run beside the dots.
 
     C1: pending is from 0 to 7.
     C2: each result is its operand's tensor.
     C3: at least one operand is pending.
+    C4: the elements of the `after` tensors are f32 or i32.
   }];
   let arguments = (ins I64Attr:$pending,
-                       Variadic<AnyTypeOf<[AnyRankedTensor, Tile_PendingType]>>:$operands);
+                       Variadic<AnyTypeOf<[AnyRankedTensor, Tile_PendingType]>>:$values,
+                       Variadic<AnyRankedTensor>:$after);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $pending `(` $operands `)` attr-dict `:` qualified(type($operands)) `->` type($results)
+    $pending `(` $values `:` qualified(type($values)) `)` (`after` $after^ `:` type($after))? attr-dict
+    `->` type($results)
   }];
   let hasVerifier = 1;
 }

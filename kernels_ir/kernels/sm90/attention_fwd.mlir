@@ -331,7 +331,7 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
         %k_slot_0, %k_boxes_0, %k_flag_0 = tile.ring_wait %k_ring[%first_k_at]
             : !k_ring -> !kv_slot, !box_note, !flag_note
         %products_0 = tile.dot_async %q_slot, %k_slot_0 transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
-        %s_0 = tile.dot_wait 0 (%products_0) : !tile.pending<!scores> -> !scores
+        %s_0 = tile.dot_wait 0 (%products_0 : !tile.pending<!scores>) -> !scores
         %flag_0 = tile.load_note %k_flag_0 : !flag_note -> i32
         %masked_0 = arith.cmpi ne, %flag_0, %c0_i32 : i32
         %visible_0 = scf.if %masked_0 -> (!scores) {
@@ -373,7 +373,7 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
               : !weights, !kv_slot -> !tile.pending<!output>
 
           // Scores: mask, and give the key tile back.
-          %s = tile.dot_wait 1 (%products) : !tile.pending<!scores> -> !scores
+          %s = tile.dot_wait 1 (%products : !tile.pending<!scores>) -> !scores
           %flag = tile.load_note %k_flag : !flag_note -> i32
           %masked = arith.cmpi ne, %flag, %c0_i32 : i32
           %visible = scf.if %masked -> (!scores) {
@@ -404,10 +404,12 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
           %part_shrink = tile.expand %shrink axis 1 : !rows -> !row_parts
           %sum = math.fma %old_sum, %part_shrink, %tile_sum : !row_parts
 
-          // Output: rescale it once the product has landed. The weights are
-          // converted after that wait: ptxas before 13.3 may reuse registers that
-          // a running product still reads.
-          %added, %p_held = tile.dot_wait 0 (%adding, %p) : !tile.pending<!output>, !scores -> !output, !scores
+          // Output: rescale it once the product has landed; not before the softmax
+          // is done, which runs beside it. The weights are converted after that
+          // wait: ptxas before 13.3 may reuse registers that a running product
+          // still reads.
+          %added, %p_held = tile.dot_wait 0 (%adding, %p : !tile.pending<!output>, !scores)
+              after %sum : !row_parts -> !output, !scores
           tile.ring_release %v_ring[%v_at] : !v_ring
           %v_next = tile.ring_next %v_ring[%v_at] : !v_ring -> !cursor
           %output_shrink = tile.expand %shrink axis 1 : !rows -> !output
@@ -422,7 +424,7 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
         %last_adding = tile.dot_async %last_weights, %last_v_slot onto %new_output : !output
             : !weights, !kv_slot -> !tile.pending<!output>
         %total = tile.reduce sum %new_sum : !row_parts -> !rows
-        %last_output = tile.dot_wait 0 (%last_adding) : !tile.pending<!output> -> !output
+        %last_output = tile.dot_wait 0 (%last_adding : !tile.pending<!output>) -> !output
         tile.ring_release %v_ring[%v_last] : !v_ring
         %v_after = tile.ring_next %v_ring[%v_last] : !v_ring -> !cursor
         scf.yield %new_max, %total, %last_output, %k_after, %v_after : !rows, !rows, !output, !cursor, !cursor

@@ -16,12 +16,12 @@
 
 // CHECK-LABEL: tile.kernel @dots
 // CHECK: %[[S:.*]] = tile.dot_async %[[SLOT:.*]]#0, %[[SLOT]]#1 transposed : {{.*}} -> !tile.pending<tensor<?x?xf32, #tile.sizes<m, n>>>
-// CHECK: %[[S1:.*]] = tile.dot_wait 0(%[[S]]) : !tile.pending<tensor<?x?xf32, #tile.sizes<m, n>>> -> tensor<?x?xf32, #tile.sizes<m, n>>
-// CHECK: tile.reduce_partial sum %[[S1]] : tensor<?x?xf32, #tile.sizes<m, n>> -> tensor<?x?xf32, #tile.sizes<m, 4>>
+// CHECK: %[[S1:.*]] = tile.dot_wait 0(%[[S]] : !tile.pending<tensor<?x?xf32, #tile.sizes<m, n>>>) -> tensor<?x?xf32, #tile.sizes<m, n>>
+// CHECK: %[[SUM:.*]] = tile.reduce_partial sum %[[S1]] : tensor<?x?xf32, #tile.sizes<m, n>> -> tensor<?x?xf32, #tile.sizes<m, 4>>
 // CHECK: %[[P:.*]] = tile.convert %[[S1]] : tensor<?x?xf32, #tile.sizes<m, n>> -> tensor<?x?x!tile.element<"elem">, #tile.sizes<m, n>>
 // CHECK: %[[O:.*]] = tile.dot_async %[[P]], %[[SLOT]]#1 onto %{{.*}} : tensor<?x?xf32, #tile.sizes<m, d>> :
 // CHECK: %[[O2:.*]] = tile.dot_async %[[P]], %[[SLOT]]#1 onto %[[O]] : !tile.pending<tensor<?x?xf32, #tile.sizes<m, d>>> :
-// CHECK: tile.dot_wait 1(%[[O2]], %[[S1]]) : !tile.pending<tensor<?x?xf32, #tile.sizes<m, d>>>, tensor<?x?xf32, #tile.sizes<m, n>> ->
+// CHECK: tile.dot_wait 1(%[[O2]], %[[S1]] : !tile.pending<tensor<?x?xf32, #tile.sizes<m, d>>>, tensor<?x?xf32, #tile.sizes<m, n>>) after %[[SUM]] : tensor<?x?xf32, #tile.sizes<m, 4>> ->
 // CHECK: tile.any %{{.*}} : tensor<2xi1>
 tile.kernel @dots(%x: !tile.global<4 x !elem>) parameters [elem, m, n, d] grid %x by m {
   %f0 = arith.constant 0.0 : f32
@@ -32,12 +32,12 @@ tile.kernel @dots(%x: !tile.global<4 x !elem>) parameters [elem, m, n, d] grid %
     %q, %kv = tile.ring_wait %ring[%at] : !ring -> !q_slot, !kv_slot
     %no_output = tile.splat %f0 : f32 -> !output
     %s = tile.dot_async %q, %kv transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
-    %scores = tile.dot_wait 0 (%s) : !tile.pending<!scores> -> !scores
+    %scores = tile.dot_wait 0 (%s : !tile.pending<!scores>) -> !scores
     %sum = tile.reduce_partial sum %scores : !scores -> !parts
     %weights = tile.convert %scores : !scores -> !weights
     %o = tile.dot_async %weights, %kv onto %no_output : !output : !weights, !kv_slot -> !tile.pending<!output>
     %more = tile.dot_async %weights, %kv onto %o : !tile.pending<!output> : !weights, !kv_slot -> !tile.pending<!output>
-    %output, %held = tile.dot_wait 1 (%more, %scores) : !tile.pending<!output>, !scores -> !output, !scores
+    %output, %held = tile.dot_wait 1 (%more, %scores : !tile.pending<!output>, !scores) after %sum : !parts -> !output, !scores
   }
   tile.role "loader" warps 1 registers 24 {
     %flags = tile.splat %true : i1 -> tensor<2xi1>

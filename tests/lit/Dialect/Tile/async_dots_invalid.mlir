@@ -139,7 +139,7 @@ tile.kernel @dot_wait_c1_pending(%x: !tile.global<4 x bf16>) parameters [n] grid
     %slot, %note = tile.ring_wait %ring[%at] : !ring -> !slot, !tile.shared<2 x i32>
     %s = tile.dot_async %slot, %slot transposed : !slot, !slot -> !tile.pending<!scores>
     // expected-error @below {{expects 0 to 7 pending dots, got 8}}
-    %r = tile.dot_wait 8 (%s) : !tile.pending<!scores> -> !scores
+    %r = tile.dot_wait 8 (%s : !tile.pending<!scores>) -> !scores
   }
 }
 
@@ -157,7 +157,7 @@ tile.kernel @dot_wait_c2_count(%x: !tile.global<4 x bf16>) parameters [n] grid %
     %slot, %note = tile.ring_wait %ring[%at] : !ring -> !slot, !tile.shared<2 x i32>
     %s = tile.dot_async %slot, %slot transposed : !slot, !slot -> !tile.pending<!scores>
     // expected-error @below {{expects a result for each operand, got 1 for 2}}
-    %r = tile.dot_wait 0 (%s, %scores) : !tile.pending<!scores>, !scores -> !scores
+    %r = tile.dot_wait 0 (%s, %scores : !tile.pending<!scores>, !scores) -> !scores
   }
 }
 
@@ -175,7 +175,7 @@ tile.kernel @dot_wait_c2_type(%x: !tile.global<4 x bf16>) parameters [n] grid %x
     %slot, %note = tile.ring_wait %ring[%at] : !ring -> !slot, !tile.shared<2 x i32>
     %s = tile.dot_async %slot, %slot transposed : !slot, !slot -> !tile.pending<!scores>
     // expected-error @below {{expects the operand's tensor 'tensor<64x64xf32>', got 'tensor<64x32xf32>'}}
-    %r = tile.dot_wait 0 (%s) : !tile.pending<!scores> -> tensor<64x32xf32>
+    %r = tile.dot_wait 0 (%s : !tile.pending<!scores>) -> tensor<64x32xf32>
   }
 }
 
@@ -192,7 +192,26 @@ tile.kernel @dot_wait_c3_nothing(%x: !tile.global<4 x bf16>) parameters [n] grid
   tile.role "consumers" warps 4 registers 128 {
     %slot, %note = tile.ring_wait %ring[%at] : !ring -> !slot, !tile.shared<2 x i32>
     // expected-error @below {{expects a pending operand, got none}}
-    %r = tile.dot_wait 0 (%scores) : !scores -> !scores
+    %r = tile.dot_wait 0 (%scores : !scores) -> !scores
+  }
+}
+
+// -----
+
+!slot = !tile.shared<64 x 64 x bf16, swizzle 128>
+!ring = !tile.ring<!slot, !tile.shared<2 x i32>>
+!scores = tensor<64x64xf32>
+tile.kernel @dot_wait_c4_after(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %f0 = arith.constant 0.0 : f32
+  %scores = tile.splat %f0 : f32 -> !scores
+  %ring = tile.ring stages 2 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %slot, %note = tile.ring_wait %ring[%at] : !ring -> !slot, !tile.shared<2 x i32>
+    %weights = tile.convert %scores : !scores -> tensor<64x64xbf16>
+    %s = tile.dot_async %slot, %slot transposed : !slot, !slot -> !tile.pending<!scores>
+    // expected-error @below {{expects to wait after tensors of f32 or i32, got 'tensor<64x64xbf16>'}}
+    %r = tile.dot_wait 0 (%s : !tile.pending<!scores>) after %weights : tensor<64x64xbf16> -> !scores
   }
 }
 

@@ -24,6 +24,6 @@ tile.kernel @types(%x: !tile.global<4 x !elem>) parameters [elem, n, d, swizzle_
   tile.role "consumers" warps warps registers 128 {
     %slot, %note = tile.ring_wait %ring[%at] : !tile.ring<!slot, !note> -> !slot, !note
     %s = tile.dot_async %slot, %slot transposed : !slot, !slot -> !tile.pending<tensor<?x?xf32, #tile.sizes<n, n>>>
-    %done = tile.dot_wait 0 (%s) : !tile.pending<tensor<?x?xf32, #tile.sizes<n, n>>> -> tensor<?x?xf32, #tile.sizes<n, n>>
+    %done = tile.dot_wait 0 (%s : !tile.pending<tensor<?x?xf32, #tile.sizes<n, n>>>) -> tensor<?x?xf32, #tile.sizes<n, n>>
   }
 }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What convert-tile-to-nvvm says about a launch, as attributes on its
+// llvm.func.
+//
+// The function's first parameter is the argument slots by value (int64 slots as
+// in runtime/base/KernelSpec.h), the others are tensor maps, 128 bytes each, by
+// value, in the order of `spargejit.tensor_maps`.
+#pragma once
+
+namespace mlir::sparge {
+
+/// i64: threads of a CTA.
+inline constexpr char kThreadsAttr[] = "spargejit.threads";
+/// i64: dynamic shared memory of a CTA, bytes.
+inline constexpr char kSharedBytesAttr[] = "spargejit.shared_bytes";
+/// bool: launched with as many CTAs as run at once, not one a program.
+inline constexpr char kPersistentAttr[] = "spargejit.persistent";
+/// Array of [argument number, box rows, box columns, swizzle bytes]; the box is
+/// 1 in all dimensions but the last two, and beyond the end zeros are read.
+inline constexpr char kTensorMapsAttr[] = "spargejit.tensor_maps";
+
+} // namespace mlir::sparge

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Asynchronous dots: wgmma of 64 rows a warpgroup.
+//
+// One dot is one block of inline PTX (fence, the chain of k16 steps, commit),
+// so that nothing comes between; a wait is inline PTX that takes and returns
+// the results, so that nothing moves across (PTX ISA 8.0, wgmma; LLVM moved
+// plain arithmetic over the wait intrinsic).
+#include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
+
+using namespace mlir;
+using namespace mlir::sparge;
+
+namespace {
+
+constexpr int64_t kStepColumns = 16; // k of one wgmma of 16-bit elements
+constexpr int64_t kWarpgroupRows = 64;
+constexpr int64_t kSwizzleRows = 8; // rows after which a swizzle repeats
+
+/// What a matrix descriptor says beside its start address (PTX ISA 8.0,
+/// "Matrix-descriptor format"), and how the start moves with k.
+class Descriptor {
+public:
+  /// `byColumns`: k runs along the matrix's columns (K-major), else its rows.
+  Descriptor(const SharedMatrix &matrix, bool byColumns)
+      : matrix_(matrix), byColumns_(byColumns) {}
+
+  /// Added to the start address / 16: the distance of panels, in bits 16-29,
+  /// which matters only where a panel is one group of many along m or n.
+  int64_t low() const {
+    return (byColumns_ ? 1 : matrix_.panelBytes() / 16) << 16;
+  }
+  /// Distance of groups of eight rows (bits 32-45), and the swizzle (62-63).
+  int64_t high() const {
+    int64_t code = matrix_.swizzle == 128 ? 1 : matrix_.swizzle == 64 ? 2 : 3;
+    return (kSwizzleRows * matrix_.swizzle / 16) | (code << 30);
+  }
+  /// Start of k16 step `step`, / 16.
+  int64_t offset(int64_t step) const {
+    int64_t first = step * kStepColumns;
+    if (!byColumns_)
+      return first * matrix_.swizzle / 16;
+    int64_t panel = first / matrix_.panelColumns();
+    int64_t column = first % matrix_.panelColumns();
+    return (panel * matrix_.panelBytes() + column * matrix_.elementBytes) / 16;
+  }
+
+private:
+  const SharedMatrix &matrix_;
+  bool byColumns_;
+};
+
+/// "{$first, …}" of `count` operands.
+std::string operandList(int64_t first, int64_t count) {
+  std::string text = "{";
+  for (int64_t i = 0; i < count; ++i)
+    text += (i ? ", $" : "$") + std::to_string(first + i);
+  return text + "}";
+}
+
+/// Operand `operand` (start / 16 with the low word's constants) moved by
+/// `offset`, as 64-bit register `name`.
+std::string descriptorText(StringRef name, int64_t operand,
+                           const Descriptor &descriptor, int64_t offset) {
+  return "add.u32 low, $" + std::to_string(operand) + ", " +
+         std::to_string(offset) + "; mov.b64 " + name.str() + ", {low, " +
+         std::to_string(descriptor.high()) + "}; ";
+}
+
+/// Start address / 16 with a descriptor's low word. The address is below 2^18.
+Value descriptorStart(PtxBuilder &p, Value address,
+                      const Descriptor &descriptor) {
+  return p.add(p.divide(address, 16), descriptor.low());
+}
+
+StringRef elementName(Type element) {
+  return element.isBF16() ? "bf16" : "f16";
+}
+
+} // namespace
+
+LogicalResult NvvmEmitter::emit(tile::DotAsyncOp op) {
+  auto type = op.getType().getTensor();
+  SharedMatrix b(op.getB().getType());
+  Type element = op.getB().getType().getElementType();
+  bool inRegisters = isTile(op.getA());
+  int64_t inner = op.getTransposed() ? b.columns : b.rows;
+  int64_t rows = type.getDimSize(0);
+  if (!element.isBF16() && !element.isF16())
+    return op.emitOpError() << "expects bf16 or f16, got " << element;
+  if (rows * 4 != role_.warps * kWarpgroupRows)
+    return op.emitOpError() << "expects 64 rows a warpgroup, got " << rows
+                            << " rows for " << role_.warps << " warps";
+
+  // Operands: results (and, tied to them, the accumulator), a, b.
+  int64_t count = registerCount(type, Held::Matrix);
+  SmallVector<Value> operands;
+  std::string constraints;
+  for (int64_t i = 0; i < count; ++i)
+    constraints += "=f,";
+  if (op.getAccumulator()) {
+    FailureOr<Registers> accumulator =
+        registersOf(op.getAccumulator(), Held::Matrix);
+    if (failed(accumulator))
+      return failure();
+    operands = *accumulator;
+    for (int64_t i = 0; i < count; ++i)
+      constraints += std::to_string(i) + ",";
+  }
+  int64_t firstOfA = count + static_cast<int64_t>(operands.size());
+  Descriptor bDescriptor(b, op.getTransposed());
+  std::optional<SharedMatrix> a;
+  if (inRegisters) {
+    FailureOr<Registers> weights = registersOf(op.getA());
+    if (failed(weights))
+      return failure();
+    llvm::append_range(operands, *weights);
+    for (size_t i = 0; i < weights->size(); ++i)
+      constraints += "r,";
+  } else {
+    a.emplace(cast<tile::SharedType>(op.getA().getType()));
+    Value address =
+        p_.add(slots_[op.getA()].address,
+               p_.mul(role_.warpgroup, kWarpgroupRows * a->swizzle));
+    operands.push_back(descriptorStart(p_, address, Descriptor(*a, true)));
+    constraints += "r,";
+  }
+  int64_t bOperand = count + static_cast<int64_t>(operands.size());
+  operands.push_back(
+      descriptorStart(p_, slots_[op.getB()].address, bDescriptor));
+  constraints += "r,~{memory}";
+
+  std::string name = elementName(element).str();
+  std::string text = "{ .reg .pred add; .reg .b32 low; .reg .b64 left, right; "
+                     "wgmma.fence.sync.aligned; ";
+  int64_t steps = llvm::divideCeil(inner, kStepColumns);
+  for (int64_t step = 0; step < steps; ++step) {
+    bool adds = op.getAccumulator() || step > 0;
+    text += std::string("setp.ne.b32 add, ") + (adds ? "1" : "0") + ", 0; ";
+    std::string left = "left", majors = op.getTransposed() ? "0" : "1";
+    if (inRegisters) {
+      left = operandList(firstOfA + 4 * step, 4);
+    } else {
+      Descriptor descriptor(*a, true);
+      text +=
+          descriptorText("left", firstOfA, descriptor, descriptor.offset(step));
+      majors = "0, " + majors;
+    }
+    text += descriptorText("right", bOperand, bDescriptor,
+                           bDescriptor.offset(step));
+    text += "wgmma.mma_async.sync.aligned.m64n" +
+            std::to_string(type.getDimSize(1)) + "k16.f32." + name + "." +
+            name + " " + operandList(0, count) + ", " + left +
+            ", right, add, 1, 1, " + majors + "; ";
+  }
+  text += "wgmma.commit_group.sync.aligned; }";
+  tiles_[op.getResult()] = {
+      Held::Matrix,
+      p_.ptx(text, constraints, operands, SmallVector<Type>(count, p_.f32()))};
+  return success();
+}
+
+/// Keeps the wait that follows behind the computation of `value`. The assembler
+/// moves a wait ahead of arithmetic that needs nothing from it, but not ahead
+/// of a store: here one that depends on each register and never happens, since
+/// no instruction makes this NaN (and if it did, it would write a spare word).
+LogicalResult NvvmEmitter::emitBefore(Value value) {
+  FailureOr<Registers> registers = registersOf(value);
+  if (failed(registers))
+    return failure();
+  constexpr const char *kNever = "0x7fedbeef";
+  bool isFloat =
+      cast<RankedTensorType>(value.getType()).getElementType().isF32();
+  std::string text = "{ .reg .pred never; setp.eq.b32 never, $0, " +
+                     std::string(kNever) + "; ";
+  std::string constraints = isFloat ? "f" : "r";
+  for (size_t i = 1; i < registers->size(); ++i) {
+    text += "setp.eq.or.b32 never, $" + std::to_string(i) + ", " + kNever +
+            ", never; ";
+    constraints += isFloat ? ",f" : ",r";
+  }
+  text += "@never st.shared.b32 [$" + std::to_string(registers->size()) +
+          "], $0; }";
+  SmallVector<Value> operands = *registers;
+  operands.push_back(p_.add(shared_, plan_.spareWord()));
+  p_.ptx(text, constraints + ",r,~{memory}", operands);
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::DotWaitOp op) {
+  SmallVector<Value> operands;
+  SmallVector<size_t> counts;
+  for (Value operand : op.getValues()) {
+    FailureOr<Registers> registers = registersOf(
+        operand, isTile(operand)
+                     ? heldBy(cast<RankedTensorType>(operand.getType()))
+                     : Held::Matrix);
+    if (failed(registers))
+      return failure();
+    llvm::append_range(operands, *registers);
+    counts.push_back(registers->size());
+  }
+  std::string constraints, tied;
+  SmallVector<Type> types;
+  for (auto [i, operand] : llvm::enumerate(operands)) {
+    types.push_back(operand.getType());
+    constraints += operand.getType().isF32() ? "=f," : "=r,";
+    tied += std::to_string(i) + ",";
+  }
+  for (Value value : op.getAfter())
+    if (failed(emitBefore(value)))
+      return failure();
+  std::string text =
+      "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";";
+  SmallVector<Value> results =
+      p_.ptx(text, constraints + tied + "~{memory}", operands, types);
+  ArrayRef<Value> rest = results;
+  for (auto [result, count] : llvm::zip(op.getResults(), counts)) {
+    hold(result, llvm::to_vector(rest.take_front(count)));
+    rest = rest.drop_front(count);
+  }
+  return success();
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NvvmEmitter: writes one hand-scheduled tile.kernel as an llvm.func for
+// sm_90a.
+//
+// `index` becomes i32: no size of a tensor reaches 2^31 (the host checks),
+// while strides and addresses are 64 bits. A tile becomes the registers that
+// one thread holds of it:
+//
+//   Matrix   rows 64 w + 16 warp + lane / 4 + {0, 8} of warpgroup w, of every
+//            eight columns 2 (lane mod 4) and the next: register 4 j + 2 h + b
+//            is column 8 j + 2 (lane mod 4) + b of row half h, as wgmma leaves
+//            its result. 16-bit elements lie in pairs: register 2 j + h.
+//   Parts    R x 4: the lane's column, one register a row half.
+//   Rows     one value a row: one register a row half.
+//   Columns  one value a column: register 2 j + b.
+//   Lanes    one-warp roles: element i in lane i.
+#pragma once
+
+#include "compiler/Conversion/TileToNvvm/PtxBuilder.h"
+#include "compiler/Conversion/TileToNvvm/SharedPlan.h"
+#include "compiler/Dialect/Tile/TileDialect.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::sparge {
+
+class NvvmEmitter {
+public:
+  NvvmEmitter(tile::KernelOp kernel, OpBuilder &builder)
+      : kernel_(kernel), b_(builder), p_(builder, kernel.getLoc()),
+        plan_(kernel) {}
+
+  /// Emits the function next to the kernel; diagnostics say what cannot be
+  /// lowered.
+  LogicalResult emit();
+
+private:
+  using Registers = SmallVector<Value>;
+  enum class Held { Matrix, Parts, Rows, Columns, Lanes };
+  struct Tile {
+    Held held;
+    Registers registers;
+  };
+  struct Global {
+    Value pointer;
+    SmallVector<Value> sizes;   // i32
+    SmallVector<Value> strides; // i64
+  };
+  struct View {
+    Type elementType;
+    Value pointer, rows;
+  };
+  struct Cursor {
+    Value stage, phase;
+  };
+  /// A piece of a ring's slot.
+  struct Slot {
+    Value ring, stage, address;
+  };
+  /// The role whose body is being emitted.
+  struct Role {
+    int64_t warps = 0;
+    bool isOneWarp() const { return warps == 1; }
+    /// One lane of each warp, always the same (i1).
+    Value elected;
+    /// Number of this thread's warpgroup within the role.
+    Value warpgroup;
+  };
+
+  // NvvmEmitter.cpp: the function, its arguments, and dispatch.
+  void emitArguments(Block *entry);
+  void describeLaunch(LLVM::LLVMFuncOp function);
+  LogicalResult emitBlock(Block &block);
+  LogicalResult emitOp(Operation *op);
+  LogicalResult emitScalarOp(Operation *op);
+
+  // NvvmRoles.cpp: who does what.
+  LogicalResult emitRoles();
+  LogicalResult emitRole(tile::RoleOp op, Value warpgroup);
+  LogicalResult emitWarpgroups(ArrayRef<SmallVector<tile::RoleOp>> groups,
+                               int64_t firstWarpgroup, Value warpgroup);
+  LogicalResult emitOneWarpRoles(ArrayRef<tile::RoleOp> roles);
+  void emitRegisterLimit(int64_t registers);
+  int64_t threads();
+
+  // NvvmControlFlow.cpp: everything carried is a list of scalars.
+  FailureOr<SmallVector<Type>> flatTypes(ValueRange values);
+  LogicalResult flatten(ValueRange values, SmallVectorImpl<Value> &flat);
+  void bind(ValueRange values, ValueRange flat);
+  LogicalResult emitRegion(Block &from, Block *to,
+                           function_ref<LogicalResult()> terminate);
+  LogicalResult emit(scf::ForOp op);
+  LogicalResult emit(scf::IfOp op);
+  LogicalResult emit(scf::WhileOp op);
+
+  // NvvmTiles.cpp: registers.
+  static bool isTile(Value value) {
+    return isa<RankedTensorType>(value.getType());
+  }
+  static bool isPacked(RankedTensorType type);
+  Held heldBy(RankedTensorType type) const;
+  static int64_t registerCount(RankedTensorType type, Held held);
+  Type registerType(RankedTensorType type);
+  FailureOr<Registers> registersOf(Value value, Held held);
+  FailureOr<Registers> registersOf(Value value) {
+    return registersOf(value, heldBy(cast<RankedTensorType>(value.getType())));
+  }
+  FailureOr<Registers> compute(Value value, Held held);
+  Registers numbers(RankedTensorType type, Held held);
+  Value rowInTile(int64_t half);
+  void hold(Value value, Registers registers) {
+    tiles_[value] = {heldBy(cast<RankedTensorType>(value.getType())),
+                     std::move(registers)};
+  }
+  LogicalResult emit(tile::ExpandOp op);
+  LogicalResult emit(tile::ConvertOp op);
+
+  // NvvmElementwise.cpp: arith and math on tiles.
+  static bool isElementwise(Operation *op);
+  bool isKnown(Value value) const;
+  LogicalResult emitElementwise(Operation *op);
+  FailureOr<Registers> emitPointwise(Operation *op, Held held);
+  Value emitOne(Operation *op, const IRMapping &operands, Type type);
+
+  // NvvmReductions.cpp
+  Value combineAll(tile::ReduceKind kind, SmallVector<Value> values);
+  Value combine(tile::ReduceKind kind, Value a, Value b);
+  LogicalResult emit(tile::ReduceOp op);
+  LogicalResult emit(tile::ReducePartialOp op);
+  LogicalResult emit(tile::AnyOp op);
+
+  // NvvmRings.cpp: hand-overs.
+  void emitBarrierInit();
+  Value barrier(Value ring, Value stage, int64_t station);
+  void wait(Value barrier, Value phase);
+  void bindPieces(Value ring, const Cursor &cursor, ResultRange pieces);
+  LogicalResult emit(tile::RingStartOp op);
+  LogicalResult emit(tile::RingNextOp op);
+  LogicalResult emit(tile::RingAcquireOp op);
+  LogicalResult emit(tile::RingCommitOp op);
+  LogicalResult emit(tile::RingWaitOp op);
+  LogicalResult emit(tile::RingReleaseOp op);
+  LogicalResult emit(tile::StoreNoteOp op);
+  LogicalResult emit(tile::LoadNoteOp op);
+
+  // NvvmCopies.cpp: TMA.
+  void copyBox(Value map, const SharedMatrix &box, ValueRange indices,
+               Value destination, int64_t panelStride, Value barrier);
+  LogicalResult emit(tile::LoadAsyncOp op);
+  LogicalResult emit(tile::GatherAsyncOp op);
+  LogicalResult emit(tile::StoreAsyncOp op);
+  LogicalResult emit(tile::StoreWaitOp op);
+
+  // NvvmSharedTiles.cpp: registers from and to shared memory.
+  LogicalResult emit(tile::StoreSharedOp op);
+  LogicalResult storeMatrix(tile::StoreSharedOp op);
+  LogicalResult emit(tile::LoadSharedOp op);
+  LogicalResult emit(tile::SharedPositionsOp op);
+
+  // NvvmGlobalMemory.cpp: the grid, tensors and lists.
+  const Global &grid();
+  Value programTiles();
+  LogicalResult emit(tile::ProgramsOp op);
+  LogicalResult emit(tile::ProgramPlaceOp op);
+  LogicalResult emit(tile::DimOp op);
+  LogicalResult emit(tile::IsPresentOp op);
+  LogicalResult emit(tile::SliceOp op);
+  LogicalResult emit(tile::LoadScalarOp op);
+  LogicalResult emit(tile::ListBoxesOp op);
+  LogicalResult emit(tile::StoreOp op);
+
+  // NvvmDots.cpp: wgmma.
+  LogicalResult emit(tile::DotAsyncOp op);
+  LogicalResult emit(tile::DotWaitOp op);
+  LogicalResult emitBefore(Value value);
+
+  Value scalar(Value value) { return scalars_.lookup(value); }
+
+  tile::KernelOp kernel_;
+  OpBuilder &b_;
+  PtxBuilder p_;
+  SharedPlan plan_;
+
+  Role role_;
+  Value shared_;               // address of the CTA's shared memory, i32
+  Value thread_, lane_, warp_; // warp_: within its warpgroup
+  IRMapping scalars_;
+  DenseMap<Value, Global> globals_;
+  DenseMap<Value, View> views_;
+  DenseMap<Value, Tile> tiles_;
+  DenseMap<Value, Cursor> cursors_;
+  DenseMap<Value, Slot> slots_;
+  /// Pointers to tensor maps; the function's arguments after the first.
+  DenseMap<Value, Value> maps_;
+  SmallVector<tile::TensorMapOp> mapOps_;
+  bool isPersistent_ = false;
+};
+
+} // namespace mlir::sparge

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The grid, and ordinary accesses to global memory: scalars, lists, one value a
+// row.
+#include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::sparge;
+
+const NvvmEmitter::Global &NvvmEmitter::grid() {
+  return globals_[kernel_.getBody().getArgument(kernel_.getGridArgument())];
+}
+
+/// Tiles of the grid's rows.
+Value NvvmEmitter::programTiles() {
+  int64_t rows = kernel_->getAttrOfType<IntegerAttr>("grid_tile").getInt();
+  return p_.divide(p_.add(grid().sizes[2], rows - 1), rows);
+}
+
+LogicalResult NvvmEmitter::emit(tile::ProgramsOp op) {
+  Location loc = p_.location();
+  isPersistent_ = true;
+  Value first = NVVM::BlockIdXOp::create(b_, loc, p_.i32());
+  Value step = NVVM::GridDimXOp::create(b_, loc, p_.i32());
+  Value rows = p_.mul(grid().sizes[0], grid().sizes[1]);
+  scalars_.map(op.getFirst(), first);
+  scalars_.map(op.getStep(), step);
+  scalars_.map(op.getEnd(), p_.mul(rows, programTiles()));
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::ProgramPlaceOp op) {
+  Value program = scalar(op.getProgram()), tiles = programTiles();
+  Value heads = grid().sizes[1];
+  Value row = p_.divide(program, tiles);
+  Value batch = p_.divide(row, heads);
+  scalars_.map(op.getTile(), p_.sub(program, p_.mul(row, tiles)));
+  scalars_.map(op.getBatch(), batch);
+  scalars_.map(op.getHead(), p_.sub(row, p_.mul(batch, heads)));
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::DimOp op) {
+  scalars_.map(op.getResult(),
+               globals_[op.getSource()].sizes[op.getDimension()]);
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::IsPresentOp op) {
+  Value pointer = globals_[op.getSource()].pointer;
+  Value null = LLVM::ZeroOp::create(b_, p_.location(), pointer.getType());
+  Value isPresent = LLVM::ICmpOp::create(
+      b_, p_.location(), LLVM::ICmpPredicate::ne, pointer, null);
+  scalars_.map(op.getResult(), isPresent);
+  return success();
+}
+
+/// Offsets are 64 bits: an index of 32 times a stride of 64.
+LogicalResult NvvmEmitter::emit(tile::SliceOp op) {
+  const Global &global = globals_[op.getSource()];
+  Value offset = p_.constant64(0);
+  for (auto [i, index] : llvm::enumerate(op.getIndices()))
+    offset =
+        p_.add(offset, p_.mul(p_.signExtend(scalar(index)), global.strides[i]));
+  View view;
+  view.elementType = op.getResult().getType().getElementType();
+  view.pointer = p_.globalPointer(global.pointer, view.elementType, offset);
+  view.rows = global.sizes[op.getIndices().size()];
+  views_[op.getResult()] = view;
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::LoadScalarOp op) {
+  const View &view = views_[op.getView()];
+  Value pointer = p_.globalPointer(view.pointer, view.elementType,
+                                   p_.signExtend(scalar(op.getIndex())));
+  scalars_.map(op.getResult(), p_.loadGlobal(view.elementType, pointer));
+  return success();
+}
+
+/// Lane i finds box number first + i.
+LogicalResult NvvmEmitter::emit(tile::ListBoxesOp op) {
+  if (!role_.isOneWarp())
+    return op.emitOpError() << "expects a one-warp role, got warpgroups";
+  constexpr int64_t kNowhere = int64_t(1) << 30;
+  int64_t boxes = cast<RankedTensorType>(op.getType()).getDimSize(0);
+  const View &list = views_[op.getList()];
+  Value block = scalar(op.getBlock()), box = scalar(op.getBox());
+  Value perBlock = p_.divide(block, box);
+  Value number = p_.add(scalar(op.getFirst()), lane_);
+  Value entry = p_.divide(number, perBlock);
+  Value inBlock = p_.sub(number, p_.mul(entry, perBlock));
+  Value isListed = arith::AndIOp::create(b_, p_.location(),
+                                         p_.less(entry, scalar(op.getCount())),
+                                         p_.less(lane_, p_.constant(boxes)));
+  auto load = scf::IfOp::create(b_, p_.location(), p_.i32(), isListed,
+                                /*withElse=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(load.thenBlock());
+    Value pointer =
+        p_.globalPointer(list.pointer, list.elementType, p_.signExtend(entry));
+    scf::YieldOp::create(b_, p_.location(), p_.loadGlobal(p_.i32(), pointer));
+    b_.setInsertionPointToStart(load.elseBlock());
+    scf::YieldOp::create(b_, p_.location(), p_.constant(-1));
+  }
+  // Unsigned, so that negative entries are too large; the product of an entry
+  // that is not cannot overflow.
+  Value limit = scalar(op.getLimit());
+  Value blocks = p_.divide(p_.add(limit, p_.add(block, -1)), block);
+  Value row = p_.add(p_.mul(load.getResult(0), block), p_.mul(inBlock, box));
+  Value isThere = arith::AndIOp::create(
+      b_, p_.location(), p_.lessUnsigned(load.getResult(0), blocks),
+      p_.less(row, limit));
+  hold(op.getResult(), {p_.select(isThere, row, p_.constant(kNowhere))});
+  return success();
+}
+
+/// One value a row: of the four lanes that hold it, the first stores it.
+LogicalResult NvvmEmitter::emit(tile::StoreOp op) {
+  auto type = cast<RankedTensorType>(op.getValue().getType());
+  const View &view = views_[op.getView()];
+  if (type.getRank() != 1 || op.getOffsets().size() != 1 || role_.isOneWarp() ||
+      type.getElementType() != view.elementType ||
+      type.getElementTypeBitWidth() != 32)
+    return op.emitOpError()
+           << "expects one 32-bit value a row, of the view's type, got "
+           << type;
+  FailureOr<Registers> value = registersOf(op.getValue());
+  if (failed(value))
+    return failure();
+  Value isFirst = p_.equals(p_.remainder(lane_, 4), 0);
+  for (int64_t half = 0; half < 2; ++half) {
+    Value row = p_.add(scalar(op.getOffsets().front()), rowInTile(half));
+    Value stores = arith::AndIOp::create(b_, p_.location(), isFirst,
+                                         p_.less(row, view.rows));
+    p_.storeGlobalWhere(
+        stores, (*value)[half],
+        p_.globalPointer(view.pointer, view.elementType, p_.signExtend(row)));
+  }
+  return success();
+}

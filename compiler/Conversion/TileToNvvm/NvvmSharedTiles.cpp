@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tiles between registers and shared memory.
+#include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
+
+#include "llvm/Support/MathExtras.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::sparge;
+
+LogicalResult NvvmEmitter::emit(tile::StoreSharedOp op) {
+  auto type = cast<RankedTensorType>(op.getValue().getType());
+  if (type.getRank() == 2)
+    return storeMatrix(op);
+  if (!role_.isOneWarp() || type.getElementTypeBitWidth() != 32)
+    return op.emitOpError()
+           << "expects 32-bit words and a one-warp role, got " << type;
+  FailureOr<Registers> value = registersOf(op.getValue());
+  if (failed(value))
+    return failure();
+  Value address = p_.add(slots_[op.getSlot()].address, p_.mul(lane_, 4));
+  p_.storeSharedWhere(p_.less(lane_, p_.constant(type.getDimSize(0))),
+                      value->front(), address);
+  return success();
+}
+
+/// stmatrix of four 8 x 8 matrices: both row halves of two groups of eight
+/// columns. Lane l gives the address of row l mod 16 in the first group (l <
+/// 16) or the second.
+LogicalResult NvvmEmitter::storeMatrix(tile::StoreSharedOp op) {
+  auto type = cast<RankedTensorType>(op.getValue().getType());
+  if (!isPacked(type) || heldBy(type) != Held::Matrix)
+    return op.emitOpError() << "expects 16-bit floats, got " << type;
+  FailureOr<Registers> value = registersOf(op.getValue());
+  if (failed(value))
+    return failure();
+  SharedMatrix matrix(op.getSlot().getType());
+  constexpr int64_t kPieceBytes = 16; // eight elements, what swizzles permute
+  int64_t pieces = matrix.swizzle / kPieceBytes;
+  int64_t groups = matrix.columns / 8;
+
+  // A swizzle of 2^n pieces xors the piece with n bits of the row, counted from
+  // the top of the row's three low bits.
+  Value row = p_.add(p_.add(p_.mul(role_.warpgroup, 64), p_.mul(warp_, 16)),
+                     p_.remainder(lane_, 16));
+  Value xorBits = p_.divide(p_.remainder(row, 8), 8 / pieces);
+  Value lanePiece = p_.bitXor(p_.divide(lane_, 16), xorBits);
+  Value laneBytes = p_.mul(lanePiece, kPieceBytes);
+  Value base =
+      p_.add(slots_[op.getSlot()].address, p_.mul(row, matrix.swizzle));
+  for (int64_t group = 0; group < groups; group += 2) {
+    int64_t panel = group / pieces, piece = group % pieces;
+    Value address = p_.add(p_.add(base, panel * matrix.panelBytes()),
+                           p_.bitXor(laneBytes, piece * kPieceBytes));
+    bool isPair = group + 1 < groups;
+    SmallVector<Value> operands{address};
+    llvm::append_range(operands,
+                       ArrayRef(*value).slice(2 * group, isPair ? 4 : 2));
+    if (isPair)
+      p_.ptx("stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};",
+             "r,r,r,r,r,~{memory}", operands);
+    else
+      p_.ptx("stmatrix.sync.aligned.m8n8.x2.shared.b16 [$0], {$1, $2};",
+             "r,r,r,~{memory}", operands);
+  }
+  // The TMA or the tensor core may read it after the next hand-over.
+  p_.ptx("fence.proxy.async.shared::cta;", "~{memory}", {});
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::LoadSharedOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  if (!role_.isOneWarp() || type.getElementTypeBitWidth() != 32)
+    return op.emitOpError()
+           << "expects 32-bit words and a one-warp role, got " << type;
+  // Lanes beyond the end read the last word.
+  Value last = p_.constant(type.getDimSize(0) - 1);
+  Value lane = arith::MinUIOp::create(b_, p_.location(), lane_, last);
+  Value address = p_.add(slots_[op.getSlot()].address, p_.mul(lane, 4));
+  hold(op.getResult(), {p_.loadShared(type.getElementType(), address)});
+  return success();
+}
+
+/// Eight columns never belong to two boxes.
+LogicalResult NvvmEmitter::emit(tile::SharedPositionsOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  if (role_.isOneWarp())
+    return op.emitOpError() << "expects a role of warpgroups, got one warp";
+  int64_t columns = type.getDimSize(0);
+  int64_t words =
+      op.getSlot().getType().getSizes().getSizes().size() == 1
+          ? cast<IntegerAttr>(op.getSlot().getType().getSizes().getSizes()[0])
+                .getInt()
+          : 1;
+  int64_t box = columns / words;
+  Value inGroup = p_.mul(p_.remainder(lane_, 4), 2);
+  Registers registers;
+  Value first;
+  for (int64_t column = 0; column < columns; column += 8) {
+    if (column % box == 0) {
+      Value word = p_.loadShared(
+          p_.i32(), p_.add(slots_[op.getSlot()].address, column / box * 4));
+      first = p_.add(word, inGroup);
+    }
+    for (int64_t b = 0; b < 2; ++b)
+      registers.push_back(p_.add(first, column % box + b));
+  }
+  tiles_[op.getResult()] = {Held::Columns, std::move(registers)};
+  return success();
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tiles as registers (NvvmEmitter.h): how many, of which type, and how values
+// that need none of their own are made where they are read.
+#include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::sparge;
+
+/// Columns of a wgmma result that four lanes share out.
+static constexpr int64_t kColumnGroup = 8;
+static constexpr int64_t kPartColumns = 4;
+
+/// Two elements of a row lie in one register.
+bool NvvmEmitter::isPacked(RankedTensorType type) {
+  return isa<FloatType>(type.getElementType()) &&
+         type.getElementTypeBitWidth() == 16;
+}
+
+NvvmEmitter::Held NvvmEmitter::heldBy(RankedTensorType type) const {
+  if (type.getRank() == 1)
+    return role_.isOneWarp() ? Held::Lanes : Held::Rows;
+  return type.getDimSize(1) == kPartColumns ? Held::Parts : Held::Matrix;
+}
+
+int64_t NvvmEmitter::registerCount(RankedTensorType type, Held held) {
+  switch (held) {
+  case Held::Matrix:
+    return type.getDimSize(1) / kColumnGroup * (isPacked(type) ? 2 : 4);
+  case Held::Columns:
+    return type.getDimSize(0) / kColumnGroup * 2;
+  case Held::Parts:
+  case Held::Rows:
+    return 2;
+  case Held::Lanes:
+    return 1;
+  }
+  llvm_unreachable("covered switch");
+}
+
+Type NvvmEmitter::registerType(RankedTensorType type) {
+  return isPacked(type) ? p_.i32() : type.getElementType();
+}
+
+/// The number of this thread's row of half `half` within a role's tile.
+Value NvvmEmitter::rowInTile(int64_t half) {
+  Value row = p_.add(p_.mul(role_.warpgroup, 64), p_.mul(warp_, 16));
+  return p_.add(p_.add(row, p_.divide(lane_, 4)), 8 * half);
+}
+
+/// Registers of 0, 1, 2, …
+NvvmEmitter::Registers NvvmEmitter::numbers(RankedTensorType type, Held held) {
+  Registers registers;
+  if (held == Held::Lanes)
+    return {lane_};
+  if (held == Held::Rows)
+    return {rowInTile(0), rowInTile(1)};
+  Value first = p_.mul(p_.remainder(lane_, 4), 2);
+  for (int64_t i = 0; i < registerCount(type, held); ++i)
+    registers.push_back(p_.add(first, i / 2 * kColumnGroup + i % 2));
+  return registers;
+}
+
+FailureOr<NvvmEmitter::Registers> NvvmEmitter::registersOf(Value value,
+                                                           Held held) {
+  auto found = tiles_.find(value);
+  if (found == tiles_.end())
+    return compute(value, held);
+  if (found->second.held != held)
+    return emitError(value.getLoc())
+           << "expects a vector that is used along rows or along columns, got "
+              "one used both ways";
+  return found->second.registers;
+}
+
+/// Values that depend on no register: made anew at each use.
+FailureOr<NvvmEmitter::Registers> NvvmEmitter::compute(Value value, Held held) {
+  auto type = cast<RankedTensorType>(value.getType());
+  Operation *op = value.getDefiningOp();
+  if (auto splat = dyn_cast_if_present<tile::SplatOp>(op)) {
+    if (isPacked(type))
+      return op->emitOpError() << "expects 32-bit elements, got " << type;
+    return Registers(registerCount(type, held), scalar(splat.getValue()));
+  }
+  if (isa_and_present<tile::IotaOp>(op))
+    return numbers(type, held);
+  if (op && isElementwise(op))
+    return emitPointwise(op, held);
+  return emitError(value.getLoc())
+         << "expects a tile that the role has computed, got none";
+}
+
+LogicalResult NvvmEmitter::emit(tile::ExpandOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  bool isColumns = op.getAxis() == 0;
+  FailureOr<Registers> source =
+      registersOf(op.getSource(), isColumns ? Held::Columns : Held::Rows);
+  if (failed(source))
+    return failure();
+  Held held = heldBy(type);
+  if (isColumns && held != Held::Matrix)
+    return op.emitOpError() << "expects eight columns or more, got " << type;
+  if (isPacked(type))
+    return op.emitOpError() << "expects 32-bit elements, got " << type;
+  Registers registers;
+  for (int64_t i = 0; i < registerCount(type, held); ++i) {
+    int64_t half = held == Held::Parts ? i : i / 2 % 2;
+    registers.push_back((*source)[isColumns ? i / 4 * 2 + i % 2 : half]);
+  }
+  hold(op.getResult(), std::move(registers));
+  return success();
+}
+
+/// f32 to a packed pair; the lower half is the lower column.
+LogicalResult NvvmEmitter::emit(tile::ConvertOp op) {
+  auto sourceType = cast<RankedTensorType>(op.getSource().getType());
+  auto type = cast<RankedTensorType>(op.getType());
+  if (!sourceType.getElementType().isF32() || !isPacked(type) ||
+      heldBy(type) != Held::Matrix)
+    return op.emitOpError() << "expects f32 to a 16-bit float, got "
+                            << sourceType << " to " << type;
+  FailureOr<Registers> source = registersOf(op.getSource());
+  if (failed(source))
+    return failure();
+  bool isBfloat = type.getElementType().isBF16();
+  StringRef name =
+      isBfloat ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn";
+  auto pair = VectorType::get({2}, type.getElementType());
+  Registers registers;
+  for (size_t i = 0; i < source->size(); i += 2) {
+    Value packed = p_.intrinsic(name, pair, {(*source)[i + 1], (*source)[i]});
+    registers.push_back(
+        LLVM::BitcastOp::create(b_, p_.location(), p_.i32(), packed));
+  }
+  hold(op.getResult(), std::move(registers));
+  return success();
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LLVM IR to PTX text.
+#include "compiler/Target/Ptx/EmitPtx.h"
+
+#include "compiler/Target/LlvmSetup.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <mutex>
+
+// Declared here, since LLVM's header of all targets names those not linked too.
+extern "C" {
+void LLVMInitializeNVPTXTargetInfo();
+void LLVMInitializeNVPTXTarget();
+void LLVMInitializeNVPTXTargetMC();
+void LLVMInitializeNVPTXAsmPrinter();
+}
+
+namespace spargejit::compiler {
+
+namespace {
+
+constexpr const char *kArchitecture = "sm_90a";
+/// PTX ISA 8.0 (CUDA 12.0) is the first with sm_90a, and has everything that
+/// the lowering emits, so that drivers from 525 on assemble it.
+constexpr const char *kFeatures = "+ptx80";
+
+Result<std::unique_ptr<llvm::TargetMachine>>
+createPtxMachine(const Target &target) {
+  if (!isPtxTarget(target))
+    return Status(ErrorCode::Unsupported,
+                  "target.architecture: expected sm_90a, got " +
+                      target.architecture);
+  initialiseLlvm();
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string error;
+  const llvm::Target *backend =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!backend)
+    return Status(ErrorCode::Internal, "LLVM has no PTX back end: " + error);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
+      triple, target.architecture, kFeatures, options, std::nullopt,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+} // namespace
+
+bool isPtxTarget(const Target &target) {
+  return target.architecture == kArchitecture;
+}
+
+Status optimiseForPtx(llvm::Module &module, const Target &target) {
+  Result<std::unique_ptr<llvm::TargetMachine>> machine =
+      createPtxMachine(target);
+  if (!machine)
+    return machine.status();
+  module.setTargetTriple((*machine)->getTargetTriple());
+  module.setDataLayout((*machine)->createDataLayout());
+  optimise(module, **machine);
+  return {};
+}
+
+Result<std::string> emitPtx(llvm::Module &module, const Target &target) {
+  Result<std::unique_ptr<llvm::TargetMachine>> machine =
+      createPtxMachine(target);
+  if (!machine)
+    return machine.status();
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr,
+                                      llvm::CodeGenFileType::AssemblyFile))
+    return Status(ErrorCode::Internal, "LLVM cannot write PTX");
+  passes.run(module);
+  return std::string(text);
+}
+
+} // namespace spargejit::compiler

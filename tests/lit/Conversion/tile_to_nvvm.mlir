@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// convert-tile-to-nvvm: launch, roles, rings, copies, dots.
+// RUN: sparge-opt %s --tile-specialise="parameters=n=64" --convert-tile-to-nvvm --canonicalize --cse --split-input-file | FileCheck %s
+
+!slot = !tile.shared<n x 64 x bf16, swizzle 128>
+!box = !tile.shared<32 x 64 x bf16, swizzle 128>
+!note = !tile.shared<2 x i32>
+!ring = !tile.ring<!slot, !note>
+
+// One matrix of 64 x 64 x 2 bytes in each of two slots, two notes of 16 bytes, two
+// stations of two barriers, and the spare word.
+// CHECK: llvm.mlir.global external @spargejit_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
+// CHECK-LABEL: llvm.func @roles_and_rings(
+// CHECK-SAME: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<9 x i64>, nvvm.grid_constant}
+// CHECK-SAME: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}
+// CHECK-SAME: nvvm.kernel, nvvm.maxntid = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32
+// CHECK-SAME: spargejit.persistent = true, spargejit.shared_bytes = 16452 : i64
+// CHECK-SAME: spargejit.tensor_maps = [array<i64: 0, 64, 64, 128>, array<i64: 0, 32, 64, 128>], spargejit.threads = 256 : i64
+// Station 0 arrives once with its bytes; station 1 once a warp.
+// CHECK: mbarrier.init{{.*}} %{{.*}}, %[[ONE:c1_i32]],
+// CHECK: mbarrier.init{{.*}} %{{.*}}, %[[ONE]],
+// CHECK: mbarrier.init{{.*}} %{{.*}}, %c4_i32,
+// CHECK: mbarrier.init{{.*}} %{{.*}}, %c4_i32,
+// CHECK: fence.mbarrier_init
+// CHECK: nvvm.barrier0
+// Each role is one branch; 256 threads start with 255 registers.
+// CHECK: scf.if
+// CHECK: nvvm.setmaxregister decrease 40
+// CHECK: nvvm.elect.sync
+// CHECK: mbarrier.try_wait.parity
+// CHECK: st.shared.b32
+// CHECK: mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,n,b,~{memory}" %{{.*}}, %c8192_i32,
+// CHECK: cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4, $5, $6}], [$2];"
+// CHECK: } else {
+// CHECK: nvvm.setmaxregister decrease 232
+// CHECK: mbarrier.try_wait.parity
+// CHECK: mbarrier.arrive.shared::cta.b64 _, [$0];
+tile.kernel @roles_and_rings(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c1 = arith.constant 1 : i32
+  %map = tile.tensor_map %x : !tile.global<4 x bf16> -> !tile.tensor_map<4, !slot>
+  %boxes = tile.tensor_map %x : !tile.global<4 x bf16> -> !tile.tensor_map<4, !box>
+  %ring = tile.ring stages 2 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "loader" warps 1 registers 40 {
+    %first, %end, %step = tile.programs : index, index, index
+    %slot, %note = tile.ring_acquire %ring[%at] : !ring -> !slot, !note
+    tile.store_note (%c1, %c1), %note : !note
+    tile.ring_commit %ring[%at] loads(%slot : !slot) : !ring
+    tile.load_async %map[%first, %first, %first] into %slot : !tile.tensor_map<4, !slot>, !slot
+  }
+  tile.role "consumers" warps 4 registers 232 {
+    %slot, %note = tile.ring_wait %ring[%at] : !ring -> !slot, !note
+    tile.ring_release %ring[%at] : !ring
+  }
+}
+
+// -----
+
+!q_slot = !tile.shared<n x 80 x f16, swizzle 128>
+!ring = !tile.ring<!q_slot>
+!scores = tensor<?x?xf32, #tile.sizes<n, n>>
+!output = tensor<?x?xf32, #tile.sizes<n, 80>>
+
+// 80 columns are five k16 steps, the last one in the second panel, 8192 bytes on.
+// CHECK-LABEL: llvm.func @dots(
+// CHECK: wgmma.fence.sync.aligned; setp.ne.b32 add, 0, 0; add.u32 low, $32, 0; mov.b64 left, {low, 1073741888};
+// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16
+// CHECK-SAME: setp.ne.b32 add, 1, 0; add.u32 low, $32, 2;
+// CHECK-SAME: add.u32 low, $32, 512;
+// CHECK-SAME: left, right, add, 1, 1, 0, 0; wgmma.commit_group.sync.aligned;
+// The wait takes and returns the 32 registers.
+// CHECK: wgmma.wait_group.sync.aligned 0;", "=f,=f,
+// CHECK-COUNT-16: "llvm.nvvm.ff2f16x2.rn"
+// A in registers, B with n along its columns: one panel of columns is 8192 bytes.
+// CHECK: wgmma.mma_async.sync.aligned.m64n80k16.f32.f16.f16
+// CHECK-SAME: right, add, 1, 1, 1;
+// A store that never happens keeps the wait behind the sum.
+// CHECK: @never st.shared.b32
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// Ten groups of eight columns, two to a stmatrix.
+// CHECK-COUNT-5: stmatrix.sync.aligned.m8n8.x4.shared.b16
+// CHECK: fence.proxy.async.shared::cta;
+tile.kernel @dots(%x: !tile.global<4 x f16>) parameters [n] grid %x by n {
+  %f0 = arith.constant 0.0 : f32
+  %ring = tile.ring stages 2 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %zero = tile.splat %f0 : f32 -> !output
+    %slot = tile.ring_wait %ring[%at] : !ring -> !q_slot
+    %s = tile.dot_async %slot, %slot transposed : !q_slot, !q_slot -> !tile.pending<!scores>
+    %scores = tile.dot_wait 0 (%s : !tile.pending<!scores>) -> !scores
+    %weights = tile.convert %scores : !scores -> tensor<?x?xf16, #tile.sizes<n, n>>
+    %o = tile.dot_async %weights, %slot onto %zero : !output
+        : tensor<?x?xf16, #tile.sizes<n, n>>, !q_slot -> !tile.pending<!output>
+    %sum = tile.reduce_partial sum %scores : !scores -> tensor<?x?xf32, #tile.sizes<n, 4>>
+    %output = tile.dot_wait 0 (%o : !tile.pending<!output>) after %sum : tensor<?x?xf32, #tile.sizes<n, 4>> -> !output
+    %o_tile = tile.convert %output : !output -> tensor<?x?xf16, #tile.sizes<n, 80>>
+    tile.store_shared %o_tile, %slot : tensor<?x?xf16, #tile.sizes<n, 80>>, !q_slot
+    tile.ring_release %ring[%at] : !ring
+  }
+}
