@@ -42,7 +42,21 @@ Engine::Engine(jit::CodeGenerator &generator,
       plans_([&generator](const std::string &text, const std::string &name) {
         return generator.planMethod(text, name);
       }),
-      jit_(generator, texts, settings), prepared_(jit_) {}
+      devices_(generator, texts, settings) {}
+
+Result<Engine::Call> Engine::begin(const CallTensors &tensors,
+                                   const AttentionConfig &config,
+                                   MemoryUse use) {
+  auto problem = validateInputs(tensors, config, use);
+  if (!problem.ok())
+    return problem.status();
+  auto entry = devices_.find(problem->device);
+  if (!entry.ok())
+    return Status(entry.status()).withContext("q.device");
+  if (Status status = (*entry)->device->checkSupport(*problem, config); !status)
+    return status;
+  return Call{tensors, config, *problem, **entry};
+}
 
 Result<Engine::Plan> Engine::findPlan(const AttentionConfig &config) {
   auto method = methods_.find(config.method);
@@ -51,75 +65,87 @@ Result<Engine::Plan> Engine::findPlan(const AttentionConfig &config) {
   return plans_.get(**method);
 }
 
+/// What is checked about a call with a method.
+Status Engine::check(const Call &call, const MethodPlan &plan,
+                     MemoryUse use) const {
+  Checks checks;
+  checks.also(validateCallerLists(plan, call.problem, call.config, use));
+  if (checks.ok())
+    checks.also(validateOutputs(call.tensors, call.problem, call.config, use));
+  if (checks.ok())
+    checks.also(validateLse(plan, call.tensors, call.config));
+  return std::move(checks).status();
+}
+
 /// Lists to hand out: memory for those that the call makes, the caller's own,
 /// or all blocks for a method without lists.
-Result<BlockLists> Engine::listsFor(const MethodPlan &plan,
-                                    const AttentionProblem &problem,
-                                    const AttentionConfig &config) {
-  if (config.lists)
-    return *config.lists;
-  auto lists = allocateLists(problem);
+Result<BlockLists> Engine::listsFor(const Call &call, const MethodPlan &plan) {
+  if (call.config.lists)
+    return *call.config.lists;
+  auto lists =
+      allocateLists(call.problem, [&](DataType dtype,
+                                      const std::vector<std::int64_t> &sizes) {
+        return call.device().allocate(dtype, sizes, call.config);
+      });
   if (!lists.ok())
     return lists;
   // Without keys the lists have no slots, and the counts are all there is.
-  if (plan::attendedLists(plan) < 0 || problem.kvLen == 0)
-    listAllBlocks(lists->indices.view(), lists->counts.view(), config.threads);
+  if (plan::attendedLists(plan) < 0 || call.problem.kvLen == 0)
+    if (Status status = call.device().listAllBlocks(
+            lists->indices.view(), lists->counts.view(), call.config);
+        !status)
+      return status;
   return lists;
 }
 
-Status Engine::run(const CallTensors &tensors, const AttentionProblem &problem,
-                   const AttentionConfig &config, BlockLists *lists) {
-  auto plan = findPlan(config);
+Status Engine::run(const Call &call, BlockLists *lists) {
+  auto plan = findPlan(call.config);
   if (!plan.ok())
     return plan.status();
   Checks checks;
-  checks.also(validateCallerLists(**plan, problem, config, MemoryUse::Used));
-  if (checks.ok())
-    checks.also(validateOutputs(tensors, problem, config, MemoryUse::Used));
-  if (checks.ok())
-    checks.also(validateLse(**plan, tensors, config));
-  if (checks.ok() && config.lists && config.validateLists)
-    checks.also(validateEntries(*config.lists, problem, config.threads));
+  checks.also(check(call, **plan, MemoryUse::Used));
+  if (checks.ok() && call.config.lists && call.config.validateLists)
+    checks.also(call.device().validateEntries(*call.config.lists, call.problem,
+                                              call.config));
   if (!checks.ok())
     return std::move(checks).status();
 
   std::optional<BlockLists> handedOut;
   if (lists) {
-    auto made = listsFor(**plan, problem, config);
+    auto made = listsFor(call, **plan);
     if (!made.ok())
       return made.status();
     handedOut = *std::move(made);
   }
-  if (hasNoRows(problem) || problem.kvLen == 0) {
-    writeEmptyRows(tensors);
+  if (hasNoRows(call.problem) || call.problem.kvLen == 0) {
+    checks.also(call.device().writeEmptyRows(call.tensors, call.config));
   } else {
-    auto prepared = prepared_.get(*plan, problem.kind, PlanScope::Whole);
+    auto prepared = call.entry.prepared.get(*plan, call.problem.kind,
+                                            PlanScope::Whole, call.config);
     if (!prepared.ok())
       return prepared.status();
-    Status status = execute(**prepared, problem, tensors, config,
-                            handedOut ? &*handedOut : nullptr);
-    if (!status.ok())
-      return status;
+    checks.also(execute(call.device(), **prepared, call.problem, call.tensors,
+                        call.config, handedOut ? &*handedOut : nullptr));
   }
-  if (lists)
+  if (lists && checks.ok())
     *lists = *std::move(handedOut);
-  return Status();
+  return std::move(checks).status();
 }
 
 Result<Tensor> Engine::attention(const TensorView &q, const TensorView &k,
                                  const TensorView &v,
                                  const AttentionConfig &config,
                                  const AttentionOutputs &outputs) {
-  CallTensors tensors{&q, &k, &v, nullptr, outputs.lse};
-  auto problem = validateInputs(tensors, config, MemoryUse::Used);
-  if (!problem.ok())
-    return problem.status();
-  auto o = Tensor::allocate(q.dtype,
-                            {q.sizes[0], q.sizes[1], q.sizes[2], q.sizes[3]});
+  auto call =
+      begin({&q, &k, &v, nullptr, outputs.lse}, config, MemoryUse::Used);
+  if (!call.ok())
+    return call.status();
+  auto o = call->device().allocate(
+      q.dtype, {q.sizes[0], q.sizes[1], q.sizes[2], q.sizes[3]}, config);
   if (!o.ok())
     return Status(o.status()).withContext("o");
-  tensors.o = &o->view();
-  Status status = run(tensors, *problem, config, outputs.lists);
+  call->tensors.o = &o->view();
+  Status status = run(*call, outputs.lists);
   if (!status.ok())
     return status;
   return o;
@@ -129,20 +155,19 @@ Status Engine::attentionInto(const TensorView &o, const TensorView &q,
                              const TensorView &k, const TensorView &v,
                              const AttentionConfig &config,
                              const AttentionOutputs &outputs) {
-  CallTensors tensors{&q, &k, &v, &o, outputs.lse};
-  auto problem = validateInputs(tensors, config, MemoryUse::Used);
-  if (!problem.ok())
-    return problem.status();
-  return run(tensors, *problem, config, outputs.lists);
+  auto call = begin({&q, &k, &v, &o, outputs.lse}, config, MemoryUse::Used);
+  if (!call.ok())
+    return call.status();
+  return run(*call, outputs.lists);
 }
 
 Result<BlockLists> Engine::selectBlocks(const TensorView &q,
                                         const TensorView &k,
                                         const AttentionConfig &config) {
-  CallTensors tensors{&q, &k};
-  auto problem = validateInputs(tensors, config, MemoryUse::Used);
-  if (!problem.ok())
-    return problem.status();
+  auto call =
+      begin({&q, &k, nullptr, nullptr, nullptr}, config, MemoryUse::Used);
+  if (!call.ok())
+    return call.status();
   auto plan = findPlan(config);
   if (!plan.ok())
     return plan.status();
@@ -152,17 +177,20 @@ Result<BlockLists> Engine::selectBlocks(const TensorView &q,
               "\"{}\"",
               config.method);
   if (checks.ok())
-    checks.also(validateCallerLists(**plan, *problem, config, MemoryUse::Used));
+    checks.also(
+        validateCallerLists(**plan, call->problem, config, MemoryUse::Used));
   if (!checks.ok())
     return std::move(checks).status();
 
-  auto lists = listsFor(**plan, *problem, config);
-  if (!lists.ok() || hasNoRows(*problem) || problem->kvLen == 0)
+  auto lists = listsFor(*call, **plan);
+  if (!lists.ok() || hasNoRows(call->problem) || call->problem.kvLen == 0)
     return lists;
-  auto prepared = prepared_.get(*plan, problem->kind, PlanScope::SelectionOnly);
+  auto prepared = call->entry.prepared.get(*plan, call->problem.kind,
+                                           PlanScope::SelectionOnly, config);
   if (!prepared.ok())
     return prepared.status();
-  Status status = execute(**prepared, *problem, tensors, config, &*lists);
+  Status status = execute(call->device(), **prepared, call->problem,
+                          call->tensors, config, &*lists);
   if (!status.ok())
     return status;
   return lists;
@@ -171,23 +199,42 @@ Result<BlockLists> Engine::selectBlocks(const TensorView &q,
 Status Engine::prepare(const TensorView &q, const TensorView &k,
                        const TensorView &v, const AttentionConfig &config,
                        const AttentionOutputs &outputs) {
-  CallTensors tensors{&q, &k, &v, nullptr, outputs.lse};
-  auto problem = validateInputs(tensors, config, MemoryUse::Ignored);
-  if (!problem.ok())
-    return problem.status();
+  auto call =
+      begin({&q, &k, &v, nullptr, outputs.lse}, config, MemoryUse::Ignored);
+  if (!call.ok())
+    return call.status();
   auto plan = findPlan(config);
   if (!plan.ok())
     return plan.status();
   Checks checks;
-  checks.also(
-      validateCallerLists(**plan, *problem, config, MemoryUse::Ignored));
+  checks.also(check(*call, **plan, MemoryUse::Ignored));
   if (checks.ok())
-    checks.also(validateOutputs(tensors, *problem, config, MemoryUse::Ignored));
+    checks.also(call->entry.prepared
+                    .get(*plan, call->problem.kind, PlanScope::Whole, config)
+                    .status());
   if (checks.ok())
-    checks.also(validateLse(**plan, tensors, config));
-  if (checks.ok())
-    checks.also(prepared_.get(*plan, problem->kind, PlanScope::Whole).status());
+    checks.also(
+        reserve(call->device(), **plan, call->problem, call->tensors, config));
   return std::move(checks).status();
+}
+
+Result<Tensor> Engine::allocate(DataType dtype,
+                                const std::vector<std::int64_t> &sizes,
+                                Device device) {
+  auto entry = devices_.find(device);
+  if (!entry.ok())
+    return Status(entry.status()).withContext("device");
+  return (*entry)->device->allocate(dtype, sizes, AttentionConfig());
+}
+
+Status Engine::read(const TensorView &view, void *to) {
+  auto entry = devices_.find(view.device);
+  if (!entry.ok())
+    return entry.status();
+  return (*entry)->device->read(
+      view.data, to,
+      view.elementCount() *
+          static_cast<std::int64_t>(dataTypeSize(view.dtype)));
 }
 
 Result<Engine *> Engine::process() {
@@ -200,11 +247,28 @@ Result<Engine *> Engine::process() {
   return kEngine;
 }
 
+Status readOnProcess(const TensorView &view, void *to) {
+  auto engine = Engine::process();
+  return engine.ok() ? (*engine)->read(view, to) : engine.status();
+}
+
 } // namespace spargejit::api
 
 namespace spargejit {
 
 using api::Engine;
+
+Result<Tensor> Tensor::allocate(DataType dtype,
+                                const std::vector<std::int64_t> &sizes,
+                                Device device) {
+  // Memory of the CPU needs no engine, which may not be had.
+  if (device.kind == DeviceKind::Cpu)
+    return allocate(dtype, sizes);
+  auto engine = Engine::process();
+  if (!engine.ok())
+    return engine.status();
+  return (*engine)->allocate(dtype, sizes, device);
+}
 
 Result<Tensor> attention(const TensorView &q, const TensorView &k,
                          const TensorView &v, const AttentionConfig &config,

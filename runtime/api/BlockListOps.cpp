@@ -3,12 +3,14 @@
 // Block lists on the host; rows of blocks are spread over the workers.
 #include "runtime/api/BlockListOps.h"
 
+#include "runtime/api/Engine.h"
 #include "runtime/backend/cpu/WorkerPool.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -23,6 +25,13 @@ double BlockLists::density() const {
   if (counts.empty() || pairs == 0)
     return 0;
   const auto *begin = counts.data<std::int32_t>();
+  std::vector<std::int32_t> copies;
+  if (rows.device.kind != DeviceKind::Cpu) {
+    copies.resize(static_cast<std::size_t>(rows.elementCount()));
+    if (!api::readOnProcess(rows, copies.data()).ok())
+      return std::numeric_limits<double>::quiet_NaN();
+    begin = copies.data();
+  }
   return static_cast<double>(std::accumulate(begin, begin + rows.elementCount(),
                                              std::int64_t{0})) /
          pairs;
@@ -112,15 +121,15 @@ Status describeFault(const BlockLists &lists, std::int64_t row,
 
 } // namespace
 
-Result<BlockLists> allocateLists(const plan::AttentionProblem &problem) {
+Result<BlockLists> allocateLists(const plan::AttentionProblem &problem,
+                                 const Allocate &allocate) {
   const std::int64_t qBlocks = problem.qBlocks();
-  auto indices =
-      Tensor::allocate(DataType::Int32, {problem.batch, problem.qHeads, qBlocks,
-                                         problem.kvBlocks()});
+  auto indices = allocate(DataType::Int32, {problem.batch, problem.qHeads,
+                                            qBlocks, problem.kvBlocks()});
   if (!indices.ok())
     return Status(indices.status()).withContext("block lists");
-  auto counts = Tensor::allocate(DataType::Int32,
-                                 {problem.batch, problem.qHeads, qBlocks});
+  auto counts =
+      allocate(DataType::Int32, {problem.batch, problem.qHeads, qBlocks});
   if (!counts.ok())
     return Status(counts.status()).withContext("block lists");
   return BlockLists{*indices,

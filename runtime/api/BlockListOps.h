@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Block lists on the host: from a mask, of all blocks, checked entry by entry.
+// Block lists, and their making on the host: from a mask, of all blocks,
+// checked entry by entry.
 #pragma once
 
 #include "runtime/plan/AttentionProblem.h"
 #include "spargejit/attention.h"
 
+#include <functional>
+#include <vector>
+
 namespace spargejit::api {
 
+/// Makes an uninitialised tensor of a type and sizes.
+using Allocate =
+    std::function<Result<Tensor>(DataType, const std::vector<std::int64_t> &)>;
+
 /// New lists of the problem's shape with capacity kvBlocks, uninitialised.
-Result<BlockLists> allocateLists(const plan::AttentionProblem &problem);
+Result<BlockLists> allocateLists(const plan::AttentionProblem &problem,
+                                 const Allocate &allocate);
 
 /// Writes the lists of a bool mask [batch, qHeads, qBlocks, kvBlocks] (any
 /// strides, nonzero = attend): ascending, -1 in unused slots. `indices` has the

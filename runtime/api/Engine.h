@@ -4,9 +4,8 @@
 // that a process keeps between calls.
 #pragma once
 
-#include "runtime/api/PreparedPlans.h"
 #include "runtime/api/Validate.h"
-#include "runtime/jit/HostJit.h"
+#include "runtime/api/device/DeviceTable.h"
 #include "runtime/plan/MethodLibrary.h"
 #include "runtime/plan/PlanCache.h"
 #include "spargejit/attention.h"
@@ -34,6 +33,13 @@ public:
                  const AttentionConfig &config,
                  const AttentionOutputs &outputs);
 
+  /// What Tensor::allocate means on any device.
+  Result<Tensor> allocate(DataType dtype,
+                          const std::vector<std::int64_t> &sizes,
+                          Device device);
+  /// Copies a dense tensor to the host when all work on its device is done.
+  Status read(const TensorView &view, void *to);
+
   /// The built-in method names.
   const std::vector<std::string> &methodNames() const {
     return methods_.names();
@@ -46,17 +52,28 @@ public:
 private:
   using Plan = std::shared_ptr<const MethodPlan>;
 
+  /// A call's arguments, checked as far as they need no method.
+  struct Call {
+    CallTensors tensors;
+    const AttentionConfig &config;
+    plan::AttentionProblem problem;
+    DeviceTable::Entry &entry;
+    CallDevice &device() const { return *entry.device; }
+  };
+
+  Result<Call> begin(const CallTensors &tensors, const AttentionConfig &config,
+                     MemoryUse use);
   Result<Plan> findPlan(const AttentionConfig &config);
-  Status run(const CallTensors &tensors, const plan::AttentionProblem &problem,
-             const AttentionConfig &config, BlockLists *lists);
-  Result<BlockLists> listsFor(const MethodPlan &plan,
-                              const plan::AttentionProblem &problem,
-                              const AttentionConfig &config);
+  Status check(const Call &call, const MethodPlan &plan, MemoryUse use) const;
+  Status run(const Call &call, BlockLists *lists);
+  Result<BlockLists> listsFor(const Call &call, const MethodPlan &plan);
 
   plan::MethodLibrary methods_;
   plan::PlanCache plans_;
-  jit::HostJit jit_;
-  PreparedPlans prepared_;
+  DeviceTable devices_;
 };
+
+/// Engine::read() of the process's engine.
+Status readOnProcess(const TensorView &view, void *to);
 
 } // namespace spargejit::api

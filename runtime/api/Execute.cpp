@@ -3,15 +3,7 @@
 // Memory, arguments and launches of one call.
 #include "runtime/api/Execute.h"
 
-#include "runtime/api/BlockListOps.h"
-#include "runtime/backend/cpu/CpuBackend.h"
-#include "runtime/base/AlignedMemory.h"
 #include "runtime/plan/CallBinding.h"
-
-#include <fmt/format.h>
-
-#include <cstring>
-#include <limits>
 
 namespace spargejit::api {
 
@@ -23,7 +15,6 @@ using ValueKind = PlanValue::Kind;
 struct CallFrame {
   plan::ValueTensors tensors;
   std::vector<std::int64_t> slots;
-  GrowingMemory workspace;
 };
 
 void setLists(plan::ValueTensors &values, int value, const BlockLists &lists) {
@@ -52,75 +43,77 @@ void setCallerMemory(const MethodPlan &plan, const CallTensors &tensors,
         setLists(values, static_cast<int>(i), *config.lists);
 }
 
-Status takeWorkspace(const MethodPlan &plan,
-                     const plan::AttentionProblem &problem, CallFrame &frame) {
-  auto bytes = plan::placeWorkspace(plan, problem, nullptr, frame.tensors);
+/// Takes the workspace and places in it what is not the caller's.
+Result<Workspace> takeWorkspace(CallDevice &device, const MethodPlan &plan,
+                                const plan::AttentionProblem &problem,
+                                const AttentionConfig &config,
+                                plan::ValueTensors &tensors) {
+  auto bytes = plan::placeWorkspace(plan, problem, nullptr, tensors);
   if (!bytes.ok())
     return bytes.status();
-  void *base = frame.workspace.require(*bytes);
-  if (!base)
-    return Status(ErrorCode::OutOfResources,
-                  fmt::format("{} bytes of workspace for method {} cannot be "
-                              "had",
-                              *bytes, plan.name));
-  return plan::placeWorkspace(plan, problem, base, frame.tensors).status();
+  auto workspace = device.workspace(*bytes, config);
+  if (!workspace.ok())
+    return Status(workspace.status()).withContext("method " + plan.name);
+  if (Status status =
+          plan::placeWorkspace(plan, problem, workspace->base, tensors)
+              .status();
+      !status)
+    return status;
+  return workspace;
 }
 
-void fillListsFromMask(const MethodPlan &plan, const AttentionConfig &config,
-                       const plan::ValueTensors &values) {
-  for (std::size_t i = 0; i < plan.values.size(); ++i) {
+Status fillListsFromMask(CallDevice &device, const MethodPlan &plan,
+                         const AttentionConfig &config,
+                         const plan::ValueTensors &values) {
+  Status status;
+  for (std::size_t i = 0; i < plan.values.size() && status.ok(); ++i) {
     int value = static_cast<int>(i);
     if (plan.values[i].kind == ValueKind::CallerLists)
-      listsFromMask(*config.blockMask, values.at(value, 0), values.at(value, 1),
-                    config.threads);
+      status = device.listsFromMask(*config.blockMask, values.at(value, 0),
+                                    values.at(value, 1), config);
   }
+  return status;
+}
+
+CallFrame &callFrame() {
+  static thread_local CallFrame frame;
+  return frame;
 }
 
 } // namespace
 
-Status execute(const PreparedPlan &prepared,
+Status execute(CallDevice &device, const PreparedPlan &prepared,
                const plan::AttentionProblem &problem,
                const CallTensors &tensors, const AttentionConfig &config,
                const BlockLists *lists) {
-  static thread_local CallFrame frame;
+  CallFrame &frame = callFrame();
   const MethodPlan &plan = *prepared.plan;
   setCallerMemory(plan, tensors, config, lists, frame.tensors);
-  if (Status status = takeWorkspace(plan, problem, frame); !status.ok())
-    return status;
+  auto workspace = takeWorkspace(device, plan, problem, config, frame.tensors);
+  if (!workspace.ok())
+    return workspace.status();
   if (config.blockMask)
-    fillListsFromMask(plan, config, frame.tensors);
+    if (Status status = fillListsFromMask(device, plan, config, frame.tensors);
+        !status)
+      return status;
   for (const PreparedLaunch &launch : prepared.launches) {
-    const LaunchInfo &info = launch.kernel->launch;
+    const LaunchInfo &info = launch.kernel->launch();
     frame.slots.resize(static_cast<std::size_t>(info.slotCount()));
     plan::packArguments(plan, info, launch.sources, problem, frame.tensors,
                         frame.slots.data());
-    Status status = cpu::runLaunch(info, launch.kernel->function,
-                                   frame.slots.data(), config.threads);
+    Status status = launch.kernel->run(frame.slots.data(), config);
     if (!status.ok())
       return status;
   }
   return Status();
 }
 
-void writeEmptyRows(const CallTensors &tensors) {
-  const TensorView &o = *tensors.o;
-  const std::size_t element = dataTypeSize(o.dtype);
-  const auto rowBytes = static_cast<std::size_t>(o.sizes[3]) * element;
-  for (std::int64_t b = 0; b < o.sizes[0]; ++b)
-    for (std::int64_t h = 0; h < o.sizes[1]; ++h)
-      for (std::int64_t i = 0; i < o.sizes[2]; ++i) {
-        std::int64_t row =
-            b * o.strides[0] + h * o.strides[1] + i * o.strides[2];
-        // All-zero bytes are 0 in every floating-point type.
-        std::memset(static_cast<char *>(o.data) +
-                        row * static_cast<std::int64_t>(element),
-                    0, rowBytes);
-        if (const TensorView *lse = tensors.lse)
-          static_cast<float *>(
-              lse->data)[b * lse->strides[0] + h * lse->strides[1] +
-                         i * lse->strides[2]] =
-              -std::numeric_limits<float>::infinity();
-      }
+Status reserve(CallDevice &device, const MethodPlan &plan,
+               const plan::AttentionProblem &problem,
+               const CallTensors &tensors, const AttentionConfig &config) {
+  CallFrame &frame = callFrame();
+  setCallerMemory(plan, tensors, config, nullptr, frame.tensors);
+  return takeWorkspace(device, plan, problem, config, frame.tensors).status();
 }
 
 } // namespace spargejit::api

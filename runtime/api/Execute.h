@@ -12,15 +12,17 @@ namespace spargejit::api {
 
 /// Runs the launches in order. The lists that attention reads are left in
 /// `lists` where it is not null (memory of allocateLists) and the caller gave
-/// none of its own. Workspace and slots are kept by the calling thread, so that
-/// the next call with such a shape allocates nothing. OutOfResources when
-/// workspace or scratch cannot be had.
-Status execute(const PreparedPlan &prepared,
+/// none of its own. Workspace and slots are kept, so that the next call with
+/// such a shape allocates nothing. Errors are those of the device's workspace
+/// and kernels.
+Status execute(CallDevice &device, const PreparedPlan &prepared,
                const plan::AttentionProblem &problem,
                const CallTensors &tensors, const AttentionConfig &config,
                const BlockLists *lists);
 
-/// The result where no row attends to any key: o = 0, lse = -inf.
-void writeEmptyRows(const CallTensors &tensors);
+/// Takes the workspace that execute() would take, and runs nothing.
+Status reserve(CallDevice &device, const MethodPlan &plan,
+               const plan::AttentionProblem &problem,
+               const CallTensors &tensors, const AttentionConfig &config);
 
 } // namespace spargejit::api

@@ -23,17 +23,17 @@ std::size_t PreparedPlans::KeyHash::operator()(const Key &key) const {
 Result<PreparedLaunch>
 PreparedPlans::prepareLaunch(const MethodPlan &plan, const PlanLaunch &launch,
                              const plan::ProblemClass &kind) {
-  auto text = jit_.text(launch.kernel);
+  auto text = device_.text(launch.kernel);
   if (!text.ok())
     return text.status();
-  auto spec = plan::specialiseLaunch(plan, launch, kind, jit_.target(),
+  auto spec = plan::specialiseLaunch(plan, launch, kind, device_.target(),
                                      (*text)->parameters);
   if (!spec.ok())
     return spec.status();
-  auto kernel = jit_.load(*spec, **text);
+  auto kernel = device_.load(*spec, **text);
   if (!kernel.ok())
     return kernel.status();
-  auto sources = plan::bindArguments(plan, launch, (*kernel)->launch);
+  auto sources = plan::bindArguments(plan, launch, (*kernel)->launch());
   if (!sources.ok())
     return sources.status();
   return PreparedLaunch{*kernel, *std::move(sources)};
@@ -41,29 +41,33 @@ PreparedPlans::prepareLaunch(const MethodPlan &plan, const PlanLaunch &launch,
 
 Result<std::shared_ptr<const PreparedPlan>>
 PreparedPlans::get(const std::shared_ptr<const MethodPlan> &plan,
-                   const plan::ProblemClass &kind, PlanScope scope) {
-  using Outcome = Result<std::shared_ptr<const PreparedPlan>>;
-  bool hit = false;
-  Outcome outcome = prepared_.get(
-      Key{plan.get(), kind, scope},
-      [&]() -> Outcome {
-        PreparedPlan prepared{plan, {}};
-        for (const PlanLaunch &launch : plan->launches) {
-          if (scope == PlanScope::SelectionOnly &&
-              !plan::isSelection(*plan, launch))
-            continue;
-          auto ready = prepareLaunch(*plan, launch, kind);
-          if (!ready.ok())
-            return ready.status();
-          prepared.launches.push_back(*std::move(ready));
-        }
-        return std::make_shared<const PreparedPlan>(std::move(prepared));
-      },
-      &hit);
-  if (hit && outcome.ok())
-    countKernelCacheHits(
-        static_cast<std::int64_t>((*outcome)->launches.size()));
-  return outcome;
+                   const plan::ProblemClass &kind, PlanScope scope,
+                   const AttentionConfig &config) {
+  const Key key{plan.get(), kind, scope};
+  if (auto kept = prepared_.find(key)) {
+    if (kept->ok())
+      countKernelCacheHits(
+          static_cast<std::int64_t>((**kept)->launches.size()));
+    return *std::move(kept);
+  }
+  if (Status status = device_.mayPrepare(config); !status)
+    return status;
+  return prepared_.get(key, [&] { return make(plan, kind, scope); });
+}
+
+Result<std::shared_ptr<const PreparedPlan>>
+PreparedPlans::make(const std::shared_ptr<const MethodPlan> &plan,
+                    const plan::ProblemClass &kind, PlanScope scope) {
+  PreparedPlan prepared{plan, {}};
+  for (const PlanLaunch &launch : plan->launches) {
+    if (scope == PlanScope::SelectionOnly && !plan::isSelection(*plan, launch))
+      continue;
+    auto ready = prepareLaunch(*plan, launch, kind);
+    if (!ready.ok())
+      return ready.status();
+    prepared.launches.push_back(*std::move(ready));
+  }
+  return std::make_shared<const PreparedPlan>(std::move(prepared));
 }
 
 } // namespace spargejit::api

@@ -4,9 +4,9 @@
 // lengths. A warm call finds its plan here and nothing else is looked up.
 #pragma once
 
+#include "runtime/api/device/CallDevice.h"
 #include "runtime/base/MethodPlan.h"
 #include "runtime/base/SingleFlight.h"
-#include "runtime/jit/HostJit.h"
 #include "runtime/plan/AttentionProblem.h"
 #include "runtime/plan/Planner.h"
 
@@ -16,7 +16,7 @@
 namespace spargejit::api {
 
 struct PreparedLaunch {
-  std::shared_ptr<const jit::LoadedKernel> kernel;
+  std::shared_ptr<const DeviceKernel> kernel;
   std::vector<plan::ArgumentSource> sources;
 };
 
@@ -28,17 +28,19 @@ struct PreparedPlan {
 /// Which launches of a plan are wanted.
 enum class PlanScope : std::uint8_t { Whole, SelectionOnly };
 
-/// Thread-safe; single flight.
+/// Those of one device. Thread-safe; single flight.
 class PreparedPlans {
 public:
-  explicit PreparedPlans(jit::HostJit &jit) : jit_(jit) {}
+  /// `device` must outlive the plans.
+  explicit PreparedPlans(CallDevice &device) : device_(device) {}
 
   /// The launches of `plan` for problems of class `kind`. Compiles and loads
-  /// what this process has not loaded yet; errors are those of HostJit and of
-  /// the planner.
+  /// what this process has not loaded yet, where config.stream allows; errors
+  /// are those of CallDevice and of the planner.
   Result<std::shared_ptr<const PreparedPlan>>
   get(const std::shared_ptr<const MethodPlan> &plan,
-      const plan::ProblemClass &kind, PlanScope scope);
+      const plan::ProblemClass &kind, PlanScope scope,
+      const AttentionConfig &config);
 
 private:
   struct Key {
@@ -52,11 +54,14 @@ private:
     std::size_t operator()(const Key &key) const;
   };
 
+  Result<std::shared_ptr<const PreparedPlan>>
+  make(const std::shared_ptr<const MethodPlan> &plan,
+       const plan::ProblemClass &kind, PlanScope scope);
   Result<PreparedLaunch> prepareLaunch(const MethodPlan &plan,
                                        const PlanLaunch &launch,
                                        const plan::ProblemClass &kind);
 
-  jit::HostJit &jit_;
+  CallDevice &device_;
   SingleFlight<Key, PreparedPlan, KeyHash> prepared_;
 };
 

@@ -38,6 +38,7 @@ void checkKeyLike(Checks &checks, const char *name, const TensorView &view,
   checkView(checks, name, view, 4, "[batch, kvHeads, kvLen, headDim]", use);
   if (!checks.ok())
     return;
+  checkDevice(checks, name, view, q.device);
   checks.that(view.dtype == q.dtype, "{}.dtype: expected {} as in q, got {}",
               name, dataTypeName(q.dtype), dataTypeName(view.dtype));
   checkSize(checks, name, view, 0, "batch", q.sizes[0], "q");
@@ -75,6 +76,7 @@ AttentionProblem makeProblem(const TensorView &q, const TensorView &k,
   AttentionProblem problem;
   problem.kind = {q.dtype, q.sizes[3], config.maskBlockQ, config.maskBlockKv,
                   config.causal};
+  problem.device = q.device;
   problem.batch = q.sizes[0];
   problem.qHeads = q.sizes[1];
   problem.kvHeads = k.sizes[1];
@@ -133,6 +135,7 @@ Status validateOutputs(const CallTensors &tensors,
   if (const TensorView *o = tensors.o) {
     checkView(checks, "o", *o, 4, "[batch, qHeads, qLen, headDim]", use);
     if (checks.ok()) {
+      checkDevice(checks, "o", *o, problem.device);
       checks.that(o->dtype == problem.kind.dtype,
                   "o.dtype: expected {} as in q, got {}",
                   dataTypeName(problem.kind.dtype), dataTypeName(o->dtype));
@@ -150,6 +153,7 @@ Status validateOutputs(const CallTensors &tensors,
     const char *name = "outputs.lse";
     checkView(checks, name, *lse, 3, "[batch, qHeads, qLen]", use);
     if (checks.ok()) {
+      checkDevice(checks, name, *lse, problem.device);
       checks.that(lse->dtype == DataType::Float32,
                   "outputs.lse.dtype: expected float32, got {}",
                   dataTypeName(lse->dtype));

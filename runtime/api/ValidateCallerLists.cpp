@@ -21,6 +21,7 @@ void checkMask(Checks &checks, const AttentionProblem &problem,
             "[batch, qHeads, qBlocks, kvBlocks]", use);
   if (!checks.ok())
     return;
+  checkDevice(checks, "config.blockMask", mask, problem.device);
   checks.that(mask.dtype == DataType::Bool,
               "config.blockMask.dtype: expected bool, got {}",
               dataTypeName(mask.dtype));
@@ -61,6 +62,8 @@ void checkLists(Checks &checks, const AttentionProblem &problem,
             "[batch, qHeads, qBlocks]", use);
   if (!checks.ok())
     return;
+  checkDevice(checks, "config.lists.indices", indices, problem.device);
+  checkDevice(checks, "config.lists.counts", counts, problem.device);
   checks.that(indices.dtype == DataType::Int32,
               "config.lists.indices.dtype: expected int32, got {}",
               dataTypeName(indices.dtype));

@@ -16,10 +16,14 @@ namespace spargejit::api {
 std::span<const std::int64_t> sizesOf(const TensorView &view);
 std::span<const std::int64_t> stridesOf(const TensorView &view);
 
-/// What holds for every tensor: rank, sizes, device, reach and, where the
-/// memory is used, address. `shape` names the dimensions.
+/// What holds for every tensor: rank, sizes, reach and, where the memory is
+/// used, address. `shape` names the dimensions.
 void checkView(Checks &checks, const char *name, const TensorView &view,
                int rank, const char *shape, MemoryUse use);
+
+/// The view is on `expected`, where the argument q is.
+void checkDevice(Checks &checks, const char *name, const TensorView &view,
+                 Device expected);
 
 /// The last dimension has stride 1.
 void checkLastStride(Checks &checks, const char *name, const TensorView &view);

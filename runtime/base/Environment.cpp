@@ -28,6 +28,10 @@ readEnvironment(const std::function<const char *(const char *)> &find) {
   };
   Environment settings;
   settings.dumpFolder = text("SPARGEJIT_DUMP");
+  settings.ptxas = text("SPARGEJIT_PTXAS");
+  settings.searchPath = text("PATH");
+  if (std::string driver = text("SPARGEJIT_LIBCUDA"); !driver.empty())
+    settings.cudaDriver = driver;
 
   std::string log = text("SPARGEJIT_LOG");
   if (log == "off")

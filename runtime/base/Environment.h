@@ -21,6 +21,13 @@ struct Environment {
   std::string dumpFolder;
   /// SPARGEJIT_JIT: false forbids compiling kernels.
   bool jit = true;
+  /// SPARGEJIT_PTXAS: the ptxas program that assembles GPU kernels; empty: the
+  /// driver does.
+  std::string ptxas;
+  /// SPARGEJIT_LIBCUDA: the CUDA driver's library, a name or a path.
+  std::string cudaDriver = "libcuda.so.1";
+  /// PATH: where programs are looked for.
+  std::string searchPath;
 
   bool logs(LogLevel level) const {
     return leastLogLevel && level >= *leastLogLevel;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SingleFlight<Key, Value>: makes the value of each key once, however many
-// threads ask; the others wait. Values and failures are kept for the life of
-// the object. No lock is held while a value is made.
+// threads ask; the others wait. Values are kept for the life of the object, and
+// so are failures, except those of the surroundings (OutOfResources,
+// DriverError, IoError), which may pass. No lock is held while a value is made.
 #pragma once
 
 #include "spargejit/status.h"
@@ -37,12 +38,33 @@ public:
     return flight.outcome();
   }
 
+  /// The outcome that is kept for `key`; none while it is being made.
+  std::optional<Outcome> find(const Key &key) const {
+    std::lock_guard lock(mutex_);
+    auto it = outcomes_.find(key);
+    if (it == outcomes_.end() || !isComplete(it->second))
+      return std::nullopt;
+    return it->second.get();
+  }
+
   std::size_t size() const {
     std::lock_guard lock(mutex_);
     return outcomes_.size();
   }
 
 private:
+  using Future = std::shared_future<Outcome>;
+
+  static bool isComplete(const Future &future) {
+    return future.wait_for(std::chrono::seconds(0)) ==
+           std::future_status::ready;
+  }
+  /// True for a failure that the next attempt need not meet.
+  static bool mayPass(ErrorCode code) {
+    return code == ErrorCode::OutOfResources ||
+           code == ErrorCode::DriverError || code == ErrorCode::IoError;
+  }
+
   /// One call's share in a key. Where make() leaves by an exception (out of
   /// memory), the key is forgotten and those who wait get Internal.
   class Flight {
@@ -63,36 +85,37 @@ private:
     ~Flight() {
       if (!first_ || landed_)
         return;
-      {
-        std::lock_guard lock(owner_.mutex_);
-        owner_.outcomes_.erase(key_);
-      }
+      forget();
       promise_->set_value(
           Status(ErrorCode::Internal, "the thread that was making it gave up"));
     }
 
     bool first() const { return first_; }
-    bool complete() const {
-      return future_.wait_for(std::chrono::seconds(0)) ==
-             std::future_status::ready;
-    }
+    bool complete() const { return isComplete(future_); }
     void land(Outcome outcome) {
+      if (!outcome.ok() && mayPass(outcome.status().code()))
+        forget();
       promise_->set_value(std::move(outcome));
       landed_ = true;
     }
     Outcome outcome() const { return future_.get(); }
 
   private:
+    void forget() {
+      std::lock_guard lock(owner_.mutex_);
+      owner_.outcomes_.erase(key_);
+    }
+
     SingleFlight &owner_;
     const Key &key_;
     bool first_ = false;
     bool landed_ = false;
     std::optional<std::promise<Outcome>> promise_;
-    std::shared_future<Outcome> future_;
+    Future future_;
   };
 
   mutable std::mutex mutex_;
-  std::unordered_map<Key, std::shared_future<Outcome>, Hash> outcomes_;
+  std::unordered_map<Key, Future, Hash> outcomes_;
 };
 
 } // namespace spargejit

@@ -4,6 +4,7 @@
 #include "spargejit/tensor.h"
 
 #include "runtime/base/AlignedMemory.h"
+#include "runtime/base/TensorBytes.h"
 
 #include <fmt/format.h>
 
@@ -100,8 +101,8 @@ std::int64_t TensorView::elementCount() const {
   return count;
 }
 
-Result<Tensor> Tensor::allocate(DataType dtype,
-                                const std::vector<std::int64_t> &sizes) {
+Result<std::int64_t> tensorBytes(DataType dtype,
+                                 const std::vector<std::int64_t> &sizes) {
   if (sizes.size() > TensorView::kMaxRank)
     return Status(ErrorCode::InvalidArgument,
                   fmt::format("sizes: expected at most {} dimensions, got {}",
@@ -118,15 +119,29 @@ Result<Tensor> Tensor::allocate(DataType dtype,
                                 "got sizes [{}]",
                                 dataTypeName(dtype), fmt::join(sizes, ", ")));
   }
-  AlignedMemory memory = AlignedMemory::allocate(bytes);
+  return bytes;
+}
+
+Result<Tensor> Tensor::allocate(DataType dtype,
+                                const std::vector<std::int64_t> &sizes) {
+  auto bytes = tensorBytes(dtype, sizes);
+  if (!bytes.ok())
+    return bytes.status();
+  AlignedMemory memory = AlignedMemory::allocate(*bytes);
   if (!memory.data())
     return Status(
         ErrorCode::OutOfResources,
         fmt::format("{} bytes for a {} tensor of sizes [{}] cannot be had",
-                    bytes, dataTypeName(dtype), fmt::join(sizes, ", ")));
+                    *bytes, dataTypeName(dtype), fmt::join(sizes, ", ")));
+  return adopt(std::shared_ptr<void>(memory.release(), &freeAligned), dtype,
+               sizes);
+}
+
+Tensor Tensor::adopt(std::shared_ptr<void> memory, DataType dtype,
+                     const std::vector<std::int64_t> &sizes, Device device) {
   Tensor tensor;
-  tensor.view_ = TensorView::contiguous(memory.data(), dtype, sizes);
-  tensor.storage_ = std::shared_ptr<void>(memory.release(), &freeAligned);
+  tensor.view_ = TensorView::contiguous(memory.get(), dtype, sizes, device);
+  tensor.storage_ = std::move(memory);
   return tensor;
 }
 

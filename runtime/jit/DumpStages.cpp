@@ -29,27 +29,38 @@ constexpr StageFile kStageFiles[] = {
 
 } // namespace
 
+std::string dumpPlace(const std::string &folder, const cache::KernelKey &key,
+                      const KernelSpec &spec) {
+  return std::filesystem::path(folder) / (spec.kernel + "-" + key.hex());
+}
+
+bool writeDump(const std::string &place, const char *name,
+               std::string_view content) {
+  std::error_code failure;
+  std::filesystem::create_directories(place, failure);
+  std::filesystem::path path = std::filesystem::path(place) / name;
+  std::ofstream file(path, std::ios::binary);
+  file << content;
+  file.close();
+  if (!file)
+    logFormatted(LogLevel::Warning, "SPARGEJIT_DUMP: cannot write {}",
+                 path.string());
+  return static_cast<bool>(file);
+}
+
 void dumpStages(CodeGenerator &generator, const std::string &folder,
                 const cache::KernelKey &key, const KernelSpec &spec,
                 const KernelText &text) {
-  std::filesystem::path place =
-      std::filesystem::path(folder) / (spec.kernel + "-" + key.hex());
-  std::error_code failure;
-  std::filesystem::create_directories(place, failure);
+  std::string place = dumpPlace(folder, key, spec);
   for (const StageFile &stage : kStageFiles) {
     auto content =
         generator.dumpKernel(text.text, text.fileName, spec, stage.stage);
     if (!content.ok())
       return; // the compilation itself reports why
-    std::filesystem::path path = place / stage.name;
-    std::ofstream file(path, std::ios::binary);
-    file << *content;
-    file.close();
-    if (!file) {
-      logFormatted(LogLevel::Warning, "SPARGEJIT_DUMP: cannot write {}",
-                   path.string());
+    bool isPtx =
+        stage.stage == compiler::Stage::Assembly && !spec.target.isHost();
+    if (!writeDump(place, isPtx ? kPtxDump : stage.name, *content))
       return;
-    }
   }
 }
 

@@ -28,6 +28,8 @@ struct ProblemClass {
 
 struct AttentionProblem {
   ProblemClass kind;
+  /// Where all tensors of the call are.
+  Device device;
   std::int64_t batch = 0;
   std::int64_t qHeads = 0;
   std::int64_t kvHeads = 0;

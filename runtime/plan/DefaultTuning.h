@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tuning parameters of the portable kernels on the host where no record
-// says otherwise.
+// The tuning parameters of kernels where no record says otherwise.
 #pragma once
 
+#include "runtime/base/KernelSpec.h"
 #include "runtime/plan/AttentionProblem.h"
 
 #include <cstdint>
@@ -12,8 +12,10 @@
 
 namespace spargejit::plan {
 
-/// Parameter name -> value, for every tuning parameter that a portable kernel
-/// may declare.
-std::map<std::string, std::int64_t> defaultTuning(const ProblemClass &kind);
+/// Parameter name -> value, for every tuning parameter that a kernel of the
+/// target may declare, and for those that follow from others. `hasLists`: the
+/// kernel visits listed key blocks.
+std::map<std::string, std::int64_t>
+defaultTuning(const ProblemClass &kind, const Target &target, bool hasLists);
 
 } // namespace spargejit::plan

@@ -54,16 +54,17 @@ bool bindsAny(const MethodPlan &plan, const PlanLaunch &launch,
 
 /// What the problem and the launch say, without the method's own parameters.
 ParameterMap problemParameters(const MethodPlan &plan, const PlanLaunch &launch,
-                               const ProblemClass &kind) {
+                               const ProblemClass &kind, const Target &target) {
   ParameterMap known;
-  for (const auto &[name, value] : defaultTuning(kind))
+  const bool hasLists = bindsAny(plan, launch, isLists);
+  for (const auto &[name, value] : defaultTuning(kind, target, hasLists))
     known[name] = value;
   known["elem"] = kind.dtype;
   known["head_dim"] = kind.headDim;
   known["mask_block_q"] = kind.maskBlockQ;
   known["mask_block_kv"] = kind.maskBlockKv;
   known["causal"] = std::int64_t{kind.causal};
-  known["has_lists"] = std::int64_t{bindsAny(plan, launch, isLists)};
+  known["has_lists"] = std::int64_t{hasLists};
   // Pooling works on q or on k; the block is that of the tensor's side.
   if (const PlanArgument *pooled = findArgument(launch, "x"))
     known["pool_block"] = valueOf(plan, *pooled).kind == ValueKind::Query
@@ -156,7 +157,7 @@ Result<KernelSpec>
 specialiseLaunch(const MethodPlan &plan, const PlanLaunch &launch,
                  const ProblemClass &kind, const Target &target,
                  const std::vector<compiler::KernelParameter> &parameters) {
-  ParameterMap known = problemParameters(plan, launch, kind);
+  ParameterMap known = problemParameters(plan, launch, kind, target);
   for (const auto &[name, value] : launch.parameters) {
     bool declared = std::any_of(
         parameters.begin(), parameters.end(),

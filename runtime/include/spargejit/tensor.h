@@ -74,6 +74,20 @@ public:
   /// cannot be had.
   SPARGEJIT_API static Result<Tensor>
   allocate(DataType dtype, const std::vector<std::int64_t> &sizes);
+  /// The same on any device. On a GPU the memory comes from the driver, which
+  /// may wait for the device when it is taken and when it is freed. Also
+  /// Unsupported where there is no such device.
+  SPARGEJIT_API static Result<Tensor>
+  allocate(DataType dtype, const std::vector<std::int64_t> &sizes,
+           Device device);
+  /// A tensor on memory that is there already: dense, of these sizes, at
+  /// memory.get(), on `device`. The memory is kept while the tensor or a copy
+  /// of it lives; give a shared_ptr that frees nothing where it is somebody
+  /// else's.
+  SPARGEJIT_API static Tensor adopt(std::shared_ptr<void> memory,
+                                    DataType dtype,
+                                    const std::vector<std::int64_t> &sizes,
+                                    Device device = {});
 
   bool empty() const { return view_.data == nullptr; }
   const TensorView &view() const { return view_; }

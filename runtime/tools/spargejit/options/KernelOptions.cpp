@@ -60,11 +60,12 @@ plan::ProblemClass problemClass(const KernelOptions &options) {
   return kind;
 }
 
-/// Values for parameters of the portable kernels when no method says otherwise.
+/// Values for parameters of the kernels when no method says otherwise.
 ParameterMap defaultParameters(const KernelOptions &options) {
   plan::ProblemClass kind = problemClass(options);
   ParameterMap known;
-  for (const auto &[name, value] : plan::defaultTuning(kind))
+  for (const auto &[name, value] :
+       plan::defaultTuning(kind, targetOf(options), /*hasLists=*/true))
     known[name] = value;
   known["elem"] = kind.dtype;
   known["head_dim"] = kind.headDim;

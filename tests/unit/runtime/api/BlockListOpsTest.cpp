@@ -23,9 +23,16 @@ plan::AttentionProblem problemOf(std::int64_t batch, std::int64_t heads,
   return problem;
 }
 
+Result<BlockLists> listsInMemory(const plan::AttentionProblem &problem) {
+  return allocateLists(
+      problem, [](DataType dtype, const std::vector<std::int64_t> &sizes) {
+        return Tensor::allocate(dtype, sizes);
+      });
+}
+
 /// New lists, every byte poisoned.
 BlockLists poisonedLists(const plan::AttentionProblem &problem) {
-  BlockLists lists = *allocateLists(problem);
+  BlockLists lists = *listsInMemory(problem);
   for (const Tensor *tensor : {&lists.indices, &lists.counts})
     std::fill_n(tensor->data<std::int32_t>(), tensor->view().elementCount(),
                 0x5a5a5a5a);
@@ -114,7 +121,7 @@ TEST(BlockListOps, HaveNoDensityWithoutBlocks) {
   EXPECT_EQ(BlockLists().density(), 0);
   auto problem = problemOf(2, 3, 5, 300);
   problem.kvLen = 0;
-  BlockLists lists = *allocateLists(problem);
+  BlockLists lists = *listsInMemory(problem);
   listAllBlocks(lists.indices.view(), lists.counts.view(), 0);
   EXPECT_EQ(lists.indices.view().sizes[3], 0);
   EXPECT_EQ(lists.density(), 0);
@@ -123,7 +130,7 @@ TEST(BlockListOps, HaveNoDensityWithoutBlocks) {
 TEST(BlockListOps, TellWhenListsAreTooLarge) {
   auto problem = problemOf(2, 3, 1, 1);
   problem.qLen = problem.kvLen = std::int64_t{1} << 40;
-  auto lists = allocateLists(problem);
+  auto lists = listsInMemory(problem);
   ASSERT_FALSE(lists.ok());
   EXPECT_EQ(lists.status().code(), ErrorCode::OutOfResources);
   EXPECT_EQ(lists.status().message().rfind("block lists: ", 0), 0u);

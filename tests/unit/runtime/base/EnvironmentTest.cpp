@@ -22,13 +22,19 @@ TEST(Environment, HasDefaultsWhereNothingIsSet) {
   ASSERT_TRUE(settings.ok());
   EXPECT_TRUE(settings->jit);
   EXPECT_EQ(settings->dumpFolder, "");
+  EXPECT_EQ(settings->ptxas, "");
+  EXPECT_EQ(settings->searchPath, "");
+  EXPECT_EQ(settings->cudaDriver, "libcuda.so.1");
   EXPECT_TRUE(settings->logs(LogLevel::Debug));
 }
 
 TEST(Environment, TakesAnEmptyVariableForUnset) {
-  auto settings = read(
-      {{"SPARGEJIT_JIT", ""}, {"SPARGEJIT_LOG", ""}, {"SPARGEJIT_DUMP", ""}});
+  auto settings = read({{"SPARGEJIT_JIT", ""},
+                        {"SPARGEJIT_LOG", ""},
+                        {"SPARGEJIT_DUMP", ""},
+                        {"SPARGEJIT_LIBCUDA", ""}});
   ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings->cudaDriver, "libcuda.so.1");
   EXPECT_TRUE(settings->jit);
   EXPECT_TRUE(settings->logs(LogLevel::Debug));
 }
@@ -36,10 +42,16 @@ TEST(Environment, TakesAnEmptyVariableForUnset) {
 TEST(Environment, ReadsEachVariable) {
   auto settings = read({{"SPARGEJIT_JIT", "off"},
                         {"SPARGEJIT_LOG", "warning"},
-                        {"SPARGEJIT_DUMP", "/some/where"}});
+                        {"SPARGEJIT_DUMP", "/some/where"},
+                        {"SPARGEJIT_PTXAS", "/else/where/ptxas"},
+                        {"SPARGEJIT_LIBCUDA", "/there/libcuda.so"},
+                        {"PATH", "/bin:/usr/bin"}});
   ASSERT_TRUE(settings.ok());
   EXPECT_FALSE(settings->jit);
   EXPECT_EQ(settings->dumpFolder, "/some/where");
+  EXPECT_EQ(settings->ptxas, "/else/where/ptxas");
+  EXPECT_EQ(settings->cudaDriver, "/there/libcuda.so");
+  EXPECT_EQ(settings->searchPath, "/bin:/usr/bin");
   EXPECT_TRUE(settings->logs(LogLevel::Warning));
   EXPECT_FALSE(settings->logs(LogLevel::Info));
   EXPECT_FALSE(read({{"SPARGEJIT_LOG", "off"}})->logs(LogLevel::Warning));

@@ -68,6 +68,36 @@ TEST(SingleFlight, KeepsAFailure) {
   EXPECT_EQ(made, 1);
 }
 
+TEST(SingleFlight, TriesAgainWhereAFailureMayPass) {
+  for (ErrorCode code : {ErrorCode::OutOfResources, ErrorCode::DriverError,
+                         ErrorCode::IoError}) {
+    Flights flights;
+    auto outcome =
+        flights.get(1, [&]() -> Outcome { return Status(code, "not now"); });
+    EXPECT_EQ(outcome.status().message(), "not now");
+    EXPECT_FALSE(flights.find(1).has_value());
+    outcome = flights.get(
+        1, []() -> Outcome { return std::make_shared<const int>(3); });
+    ASSERT_TRUE(outcome.ok());
+    EXPECT_EQ(**outcome, 3);
+  }
+}
+
+TEST(SingleFlight, FindsWhatIsComplete) {
+  Flights flights;
+  EXPECT_FALSE(flights.find(1).has_value());
+  auto outcome = flights.get(1, [&]() -> Outcome {
+    EXPECT_FALSE(flights.find(1).has_value());
+    return std::make_shared<const int>(3);
+  });
+  ASSERT_TRUE(flights.find(1).has_value());
+  EXPECT_EQ(**flights.find(1), *outcome);
+  (void)flights.get(
+      2, []() -> Outcome { return Status(ErrorCode::Unsupported, "never"); });
+  ASSERT_TRUE(flights.find(2).has_value());
+  EXPECT_EQ(flights.find(2)->status().message(), "never");
+}
+
 TEST(SingleFlight, HoldsNoLockWhileMaking) {
   Flights flights;
   // Each key is made inside the making of the one before; with a lock held

@@ -43,9 +43,10 @@ TEST_F(HostJitTest, FindsTextAndParameters) {
   auto missing = jit.text("warp");
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.status().code(), ErrorCode::Unsupported);
-  EXPECT_EQ(missing.status().message(),
-            "kernel warp: expected one that is built in (attention_fwd, pool, "
-            "select_blocks)");
+  EXPECT_EQ(
+      missing.status().message(),
+      "kernel warp: expected one that is built in for host (attention_fwd, "
+      "pool, select_blocks)");
 }
 
 TEST_F(HostJitTest, CompilesAndLoadsASpecOnce) {

@@ -128,12 +128,43 @@ TEST(Planner, NamesAParameterDeclaredAsTheWrongKind) {
 TEST(Planner, HasDefaultTuningThatFitsTheMaskBlocks) {
   for (std::int64_t q : {64, 128})
     for (std::int64_t kv : {16, 32, 64, 128}) {
-      auto tuning = defaultTuning({DataType::Float32, 64, q, kv, false});
+      auto tuning =
+          defaultTuning({DataType::Float32, 64, q, kv, false}, Target(), true);
       EXPECT_EQ(tuning["tile_q"], q);
       EXPECT_EQ(tuning["tile_kv"], kv == 128 ? 128 : 64);
       EXPECT_EQ(tuning["tile_rows"], 16);
       EXPECT_EQ(tuning["tile_columns"], 64);
     }
+}
+
+// What kernels/sm90/attention_fwd.mlir asks of its parameters.
+TEST(Planner, HasDefaultTuningForHopper) {
+  Target target;
+  target.architecture = "sm_90a";
+  for (std::int64_t headDim = 8; headDim <= 256; headDim += 8)
+    for (std::int64_t q : {64, 128})
+      for (std::int64_t kv : {16, 32, 64, 128})
+        for (bool hasLists : {true, false}) {
+          SCOPED_TRACE(testing::Message() << headDim << " " << q << "x" << kv
+                                          << " lists " << hasLists);
+          auto tuning = defaultTuning({DataType::BFloat16, headDim, q, kv},
+                                      target, hasLists);
+          // A program's rows are rows of one block of the mask.
+          EXPECT_EQ(hasLists ? q % tuning["tile_q"] : 0, 0);
+          EXPECT_EQ(tuning["boxes"] * tuning["key_box"], tuning["tile_kv"]);
+          EXPECT_EQ(hasLists ? kv % tuning["key_box"] : 0, 0);
+          EXPECT_EQ(tuning["tile_q"], 16 * tuning["consumer_warps"]);
+          // 16-bit elements in whole swizzle spans; 227 KiB less what rings
+          // of notes and barriers need.
+          std::int64_t columns = (headDim + 63) / 64 * 64;
+          std::int64_t rows = tuning["q_stages"] * tuning["tile_q"] +
+                              2 * tuning["kv_stages"] * tuning["tile_kv"];
+          EXPECT_LE(2 * columns * rows, (227 - 2) << 10);
+          EXPECT_LE(128 * tuning["producer_registers"] +
+                        32 * tuning["consumer_warps"] *
+                            tuning["consumer_registers"],
+                    65536);
+        }
 }
 
 std::vector<Source> kindsOf(const std::vector<ArgumentSource> &sources) {

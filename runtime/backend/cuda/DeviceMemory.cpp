@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device memory, by the driver.
+#include "runtime/backend/cuda/DeviceMemory.h"
+
+#include "runtime/base/AlignedMemory.h"
+#include "runtime/base/CounterStore.h"
+#include "runtime/base/Log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <thread>
+
+namespace spargejit::cuda {
+
+namespace {
+
+DeviceAddress addressOf(const void *data) {
+  return std::bit_cast<std::uintptr_t>(data);
+}
+
+void freeMemory(const DeviceContext &device, void *data) {
+  CurrentContext current(device);
+  ResultCode code = device.driver().functions().memoryFree(addressOf(data));
+  // At the end of a process the driver may have gone first.
+  if (code != result::kSuccess && code != result::kDeinitialized)
+    logFormatted(LogLevel::Warning, "cuMemFree: {}",
+                 device.driver().errorText(code));
+}
+
+} // namespace
+
+Result<std::shared_ptr<void>> allocateMemory(const DeviceContext &device,
+                                             std::int64_t bytes) {
+  CurrentContext current(device);
+  if (!current.status().ok())
+    return current.status();
+  RelaxedCapture relaxed(device.driver());
+  DeviceAddress address = 0;
+  // The driver refuses 0 bytes.
+  ResultCode code = device.driver().functions().memoryAllocate(
+      &address, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)));
+  if (Status status = device.driver().check(code, "cuMemAlloc"); !status)
+    return std::move(status).withContext(
+        fmt::format("{} bytes of memory on cuda:{}", bytes, device.ordinal()));
+  return std::shared_ptr<void>(
+      std::bit_cast<void *>(static_cast<std::uintptr_t>(address)),
+      [&device](void *data) { freeMemory(device, data); });
+}
+
+Status copyToHost(const DeviceContext &device, const void *from, void *to,
+                  std::int64_t bytes, StreamHandle stream) {
+  if (bytes == 0)
+    return Status();
+  CurrentContext current(device);
+  if (!current.status().ok())
+    return current.status();
+  const Driver &driver = device.driver();
+  Status status = driver.check(
+      driver.functions().copyToHost(to, addressOf(from),
+                                    static_cast<std::size_t>(bytes), stream),
+      "cuMemcpyDtoHAsync");
+  if (!status.ok())
+    return status;
+  return driver.check(driver.functions().streamSynchronize(stream),
+                      "cuStreamSynchronize");
+}
+
+Status fillWords(const DeviceContext &device, const TensorView &view,
+                 std::uint32_t bits, StreamHandle stream) {
+  if (view.elementCount() == 0)
+    return Status();
+  CurrentContext current(device);
+  if (!current.status().ok())
+    return current.status();
+  const Driver &driver = device.driver();
+  for (std::int64_t i = 0; i < view.sizes[0]; ++i)
+    for (std::int64_t j = 0; j < view.sizes[1]; ++j) {
+      const auto *row = static_cast<std::uint32_t *>(view.data) +
+                        i * view.strides[0] + j * view.strides[1];
+      // A column of words, or one run of them.
+      bool dense = view.strides[2] == 1 || view.sizes[2] == 1;
+      auto count = static_cast<std::size_t>(view.sizes[2]);
+      ResultCode code =
+          dense ? driver.functions().fillWords(addressOf(row), bits, count,
+                                               stream)
+                : driver.functions().fillWordRows(
+                      addressOf(row),
+                      static_cast<std::size_t>(view.strides[2]) * sizeof bits,
+                      bits, 1, count, stream);
+      if (Status status = driver.check(code, "cuMemsetD32Async"); !status)
+        return status;
+    }
+  return Status();
+}
+
+Status fillZeros(const DeviceContext &device, const TensorView &view,
+                 StreamHandle stream) {
+  if (view.elementCount() == 0)
+    return Status();
+  CurrentContext current(device);
+  if (!current.status().ok())
+    return current.status();
+  const Driver &driver = device.driver();
+  const auto element = static_cast<std::int64_t>(dataTypeSize(view.dtype));
+  const auto width = static_cast<std::size_t>(view.sizes[3] * element);
+  for (std::int64_t i = 0; i < view.sizes[0]; ++i)
+    for (std::int64_t j = 0; j < view.sizes[1]; ++j) {
+      const auto *first = static_cast<std::byte *>(view.data) +
+                          (i * view.strides[0] + j * view.strides[1]) * element;
+      // The pitch of one row is not used, and callers have anything there.
+      auto pitch = view.sizes[2] == 1
+                       ? width
+                       : static_cast<std::size_t>(view.strides[2] * element);
+      ResultCode code = driver.functions().fillByteRows(
+          addressOf(first), pitch, 0, width,
+          static_cast<std::size_t>(view.sizes[2]), stream);
+      if (Status status = driver.check(code, "cuMemsetD2D8Async"); !status)
+        return status;
+    }
+  return Status();
+}
+
+Status fillCounting(const DeviceContext &device, const TensorView &view,
+                    StreamHandle stream) {
+  if (view.elementCount() == 0)
+    return Status();
+  CurrentContext current(device);
+  if (!current.status().ok())
+    return current.status();
+  const Driver &driver = device.driver();
+  const std::int64_t columns = view.sizes[3];
+  const auto rows = static_cast<std::size_t>(view.elementCount() / columns);
+  for (std::int64_t j = 0; j < columns; ++j) {
+    ResultCode code = driver.functions().fillWordRows(
+        addressOf(static_cast<std::int32_t *>(view.data) + j),
+        static_cast<std::size_t>(columns) * sizeof(std::int32_t),
+        static_cast<unsigned>(j), 1, rows, stream);
+    if (Status status = driver.check(code, "cuMemsetD2D32Async"); !status)
+      return status;
+  }
+  return Status();
+}
+
+Result<Workspaces::Lease> Workspaces::take(std::int64_t bytes,
+                                           StreamHandle stream) {
+  Workspace &workspace = find(stream);
+  std::unique_lock lock(workspace.mutex);
+  Status status = adopt(workspace, stream);
+  if (status.ok() && workspace.bytes < bytes)
+    status = grow(workspace, bytes, stream);
+  if (!status.ok())
+    return status;
+  void *base =
+      workspace.blocks.empty() ? nullptr : workspace.blocks.back().get();
+  return Lease{base, std::move(lock)};
+}
+
+Workspaces::Workspace &Workspaces::find(StreamHandle stream) {
+  auto key = std::bit_cast<std::size_t>(stream);
+  if (key == kStreamPerThread)
+    key ^= std::hash<std::thread::id>()(std::this_thread::get_id());
+  std::lock_guard lock(mutex_);
+  std::unique_ptr<Workspace> &workspace = workspaces_[key];
+  if (!workspace)
+    workspace = std::make_unique<Workspace>();
+  return *workspace;
+}
+
+/// A stream that was destroyed may still have work on the device when its
+/// handle is given to the next one; that work must not lose its workspace.
+Status Workspaces::adopt(Workspace &workspace, StreamHandle stream) {
+  CurrentContext current(device_);
+  if (!current.status().ok())
+    return current.status();
+  const Driver &driver = device_.driver();
+  unsigned long long id = 0;
+  Status status =
+      driver.check(driver.functions().streamId(stream, &id), "cuStreamGetId");
+  if (!status.ok() || id == workspace.streamId)
+    return status;
+  if (!workspace.blocks.empty()) {
+    status = expectNoCapture(device_, stream, "wait for an earlier stream");
+    if (status.ok())
+      status = driver.check(driver.functions().contextSynchronize(),
+                            "cuCtxSynchronize");
+  }
+  if (status.ok())
+    workspace.streamId = id;
+  return status;
+}
+
+Status Workspaces::grow(Workspace &workspace, std::int64_t bytes,
+                        StreamHandle stream) {
+  Status status = expectNoCapture(device_, stream, "allocate a workspace");
+  if (!status.ok())
+    return status;
+  // Doubling, so that all blocks together take less than twice the last one's
+  // size and what it holds.
+  std::int64_t size = alignUp(std::max(bytes, 2 * workspace.bytes));
+  auto block = allocateMemory(device_, size);
+  if (!block.ok() && size > bytes)
+    block = allocateMemory(device_, size = bytes);
+  if (!block.ok())
+    return Status(block.status()).withContext("workspace");
+  workspace.blocks.push_back(*std::move(block));
+  workspace.bytes = size;
+  countAllocation(size);
+  return Status();
+}
+
+} // namespace spargejit::cuda

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Step 8 of 9 in the life of a call (runtime/README.md): a kernel that is
+// loaded into one context, and its launches.
+#pragma once
+
+#include "runtime/backend/cuda/DeviceContext.h"
+#include "runtime/base/KernelSpec.h"
+
+#include <memory>
+#include <string>
+
+namespace spargejit::cuda {
+
+/// What the driver says of a kernel's machine code.
+struct KernelResources {
+  /// A thread's registers at entry.
+  int registers = 0;
+  /// A thread's memory for what found no register, and its stack.
+  int localBytes = 0;
+  /// A CTA's static shared memory.
+  int sharedBytes = 0;
+  /// CTAs that run on one multiprocessor at once.
+  int residentCtas = 0;
+};
+
+/// Thread-safe.
+class LoadedKernel {
+public:
+  /// Loads `image` (PTX, or a cubin) into the device's context and readies the
+  /// entry info.entryName for launches: all code is on the device and nothing
+  /// is left to do at the first launch. `device` must outlive the kernel.
+  /// `log`, where wanted, receives what the driver's assembler says, as by
+  /// `ptxas -v`; it stays empty for a cubin, and for PTX whose code the driver
+  /// has kept from an earlier process.
+  /// Errors: CompileFailed with the assembler's text for code that it refuses,
+  /// Unsupported for PTX that is newer than the driver, OutOfResources for a
+  /// kernel that needs more shared memory than the device has, Internal when
+  /// the code does not take the parameters that `info` describes, DriverError.
+  static Result<std::shared_ptr<const LoadedKernel>>
+  load(const DeviceContext &device, const LaunchInfo &info,
+       const std::string &image, std::string *log = nullptr);
+
+  ~LoadedKernel();
+  LoadedKernel(const LoadedKernel &) = delete;
+  LoadedKernel &operator=(const LoadedKernel &) = delete;
+
+  const LaunchInfo &launch() const { return info_; }
+  const KernelResources &resources() const { return resources_; }
+
+  /// Launches on `stream` and returns without waiting. `slots` holds
+  /// launch().slotCount() argument slots; no program, no launch. Allocates
+  /// nothing and waits for nothing, so that it can be captured.
+  /// Errors: Unsupported for tensors that a tensor map cannot describe
+  /// (TensorMaps.h) or more than 2^31 - 1 programs; OutOfResources,
+  /// DriverError.
+  Status run(const std::int64_t *slots, StreamHandle stream) const;
+
+private:
+  LoadedKernel(const DeviceContext &device, const LaunchInfo &info)
+      : device_(device), info_(info) {}
+
+  Status loadModule(const std::string &image, std::string *log);
+  Status findEntry();
+  Status checkParameters() const;
+  Status readResources();
+  Result<unsigned> gridSize(const std::int64_t *slots) const;
+
+  const DeviceContext &device_;
+  const LaunchInfo info_;
+  ModuleHandle module_ = nullptr;
+  FunctionHandle function_ = nullptr;
+  KernelResources resources_;
+};
+
+} // namespace spargejit::cuda
