@@ -44,6 +44,8 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %minus_one = arith.constant -1 : i32
   %f0 = arith.constant 0.0 : f32
   %d0 = arith.constant 0.0 : f64
+  %d1 = arith.constant 1.0 : f64
+  %infinite = arith.constant 0x7FF0000000000000 : f64
   %minus_inf = arith.constant 0xFF800000 : f32
   %log2_e = arith.constant 1.44269504 : f32
   %tile_rows = tile.parameter "tile_rows" : index
@@ -172,8 +174,12 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
     %new_total = arith.addf %old_total, %tile_total_f64 : !rows_f64
     scf.yield %new_total : !rows_f64
   }
+  // p = 1 asks for every block. Rounded sums reach 1 before the last ones; what
+  // is infinite they never reach.
   %p_f64 = arith.extf %p : f32 to f64
-  %p_rows = tile.splat %p_f64 : f64 -> !rows_f64
+  %wants_all = arith.cmpf oge, %p_f64, %d1 : f64
+  %wanted_share = arith.select %wants_all, %infinite, %p_f64 : f64
+  %p_rows = tile.splat %wanted_share : f64 -> !rows_f64
   %wanted_mass = arith.mulf %total, %p_rows : !rows_f64
   %k_i32 = arith.index_cast %k : index to i32
   %k_least = arith.maxsi %k_i32, %i1 : i32
