@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// check_variants FOLDER CASE-LINE…: runs kernel variants that write_variants
+// made on the GPU, compares sampled rows with a float64 reference, looks for
+// rows left unwritten and for writes outside, repeats, and times.
+//
+// A case line: variant=NAME and the settings of Trial.h, and rows=N (sampled
+// rows a head), repeats=N (bitwise equal), time=N (launches timed), ctas=N,
+// image=ptx (let the driver assemble). One line of results a case; status 1 if
+// any case failed.
+#include "tests/gpu/kernels/CudaDriver.h"
+#include "tests/gpu/kernels/Trial.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <sstream>
+
+using namespace spargejit::gpu_trial;
+
+namespace {
+
+/// Relative L2 error allowed for o, and absolute for lse: as the issue of the
+/// kernel promises; 16-bit weights and output give about 2e-3 and 1e-6.
+constexpr double kLargestError = 3e-3, kLargestLseError = 2e-3;
+
+std::string readFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+struct Variant {
+  nlohmann::json description;
+  Settings parameters;
+  void *function = nullptr;
+  std::string log;
+};
+
+Variant loadVariant(CudaDriver &driver, const std::string &folder,
+                    const Settings &settings) {
+  Variant variant;
+  std::string name = settings.text("variant", "");
+  variant.description =
+      nlohmann::json::parse(readFile(folder + "/" + name + ".json"));
+  for (auto &[key, value] : variant.description["parameters"].items())
+    variant.parameters.words[key] =
+        value.is_string() ? value.get<std::string>() : value.dump();
+  std::string image =
+      readFile(folder + "/" + name +
+               (settings.text("image", "cubin") == "ptx" ? ".ptx" : ".cubin"));
+  if (image.empty()) {
+    std::fprintf(stderr, "no image of variant '%s'\n", name.c_str());
+    std::exit(1);
+  }
+  variant.function =
+      driver.load(image, variant.description["entry"],
+                  variant.description["shared_bytes"], variant.log);
+  return variant;
+}
+
+/// Device copies of a trial's tensors.
+struct DeviceTrial {
+  DevicePointer q, k, v, o, indices, counts, lse;
+  std::vector<float> lseHost;
+};
+
+DevicePointer upload(CudaDriver &driver, const void *data, std::size_t bytes) {
+  DevicePointer pointer = driver.allocate(bytes);
+  driver.toDevice(pointer, data, bytes);
+  return pointer;
+}
+
+DeviceTrial uploadTrial(CudaDriver &driver, const Trial &trial) {
+  auto tensor = [&](const HostTensor &host) {
+    return upload(driver, host.buffer.data(), host.buffer.size() * 2);
+  };
+  DeviceTrial device;
+  device.q = tensor(trial.q), device.k = tensor(trial.k);
+  device.v = tensor(trial.v), device.o = tensor(trial.o);
+  device.indices =
+      upload(driver, trial.indices.data(), trial.indices.size() * 4);
+  device.counts = upload(driver, trial.counts.data(), trial.counts.size() * 4);
+  device.lseHost.resize(
+      static_cast<std::size_t>(trial.q.batch * trial.q.heads * trial.q.length));
+  device.lse = driver.allocate(device.lseHost.size() * 4);
+  return device;
+}
+
+void releaseTrial(CudaDriver &driver, const DeviceTrial &device) {
+  for (DevicePointer pointer : {device.q, device.k, device.v, device.o,
+                                device.indices, device.counts, device.lse})
+    driver.release(pointer);
+}
+
+/// Argument slots as in runtime/base/KernelSpec.h.
+std::vector<std::int64_t> makeSlots(const Trial &trial,
+                                    const DeviceTrial &device) {
+  std::vector<std::int64_t> slots;
+  auto add = [&](DevicePointer pointer, std::vector<std::int64_t> sizes,
+                 std::vector<std::int64_t> strides) {
+    slots.push_back(static_cast<std::int64_t>(pointer));
+    slots.insert(slots.end(), sizes.begin(), sizes.end());
+    slots.insert(slots.end(), strides.begin(), strides.end());
+  };
+  auto addTensor = [&](DevicePointer base, const HostTensor &t) {
+    add(base + static_cast<DevicePointer>(t.first) * 2,
+        {t.batch, t.heads, t.length, t.dim},
+        {t.strideBatch, t.strideHead, t.strideRow, 1});
+  };
+  addTensor(device.q, trial.q);
+  addTensor(device.k, trial.k);
+  addTensor(device.v, trial.v);
+  std::int64_t b = trial.q.batch, h = trial.q.heads, n = trial.qBlocks;
+  add(device.indices, {b, h, n, trial.capacity},
+      {h * n * trial.capacity, n * trial.capacity, trial.capacity, 1});
+  add(device.counts, {b, h, n}, {h * n, n, 1});
+  addTensor(device.o, trial.o);
+  add(device.lse, {b, h, trial.q.length},
+      {h * trial.q.length, trial.q.length, 1});
+  std::int64_t scale = 0;
+  std::memcpy(&scale, &trial.softmaxScale, 4);
+  slots.push_back(scale);
+  return slots;
+}
+
+struct Launch {
+  CudaDriver *driver;
+  void *function;
+  unsigned ctas, threads;
+  std::size_t sharedBytes;
+  std::vector<std::int64_t> slots;
+  std::vector<TensorMapData> maps;
+  std::vector<void *> parameters;
+
+  static void run(void *self) {
+    auto *launch = static_cast<Launch *>(self);
+    launch->driver->launch(launch->function, launch->ctas, launch->threads,
+                           launch->sharedBytes, launch->parameters);
+  }
+};
+
+void prepareLaunch(Launch &launch, CudaDriver &driver, const Variant &variant,
+                   const Trial &trial, const DeviceTrial &device,
+                   const Settings &settings) {
+  launch.driver = &driver;
+  launch.function = variant.function;
+  launch.threads = variant.description["threads"];
+  launch.sharedBytes = variant.description["shared_bytes"];
+  std::int64_t tile = variant.parameters.number("tile_q", 128);
+  std::int64_t programs =
+      trial.q.batch * trial.q.heads * ((trial.q.length + tile - 1) / tile);
+  std::int64_t ctas = settings.number("ctas", driver.multiprocessors());
+  launch.ctas = static_cast<unsigned>(std::min(ctas, programs));
+  launch.slots = makeSlots(trial, device);
+  std::pair<const HostTensor *, DevicePointer> tensors[] = {
+      {&trial.q, device.q}, {&trial.k, device.k}, {&trial.v, device.v},
+      {nullptr, 0},         {nullptr, 0},         {&trial.o, device.o}};
+  for (const auto &map : variant.description["tensor_maps"]) {
+    auto [host, pointer] = tensors[map["argument"].get<std::size_t>()];
+    auto size = [](std::int64_t value) {
+      return static_cast<std::uint64_t>(value);
+    };
+    TensorMapRequest request;
+    request.isBfloat16 = trial.isBfloat16;
+    request.data = pointer + size(host->first) * 2;
+    request.sizes = {size(host->dim), size(host->length), size(host->heads),
+                     size(host->batch)};
+    request.strideBytes = {size(host->strideRow) * 2,
+                           size(host->strideHead) * 2,
+                           size(host->strideBatch) * 2};
+    request.box = {map["box_columns"].get<std::uint32_t>(),
+                   map["box_rows"].get<std::uint32_t>(), 1, 1};
+    request.swizzleBytes = map["swizzle_bytes"];
+    launch.maps.push_back(driver.encode(request));
+  }
+  launch.parameters = {launch.slots.data()};
+  for (TensorMapData &map : launch.maps)
+    launch.parameters.push_back(&map);
+}
+
+struct Outcome {
+  double error = 0, lseError = 0;
+  std::int64_t unwritten = 0, outside = 0, unequal = 0, wrongInfinities = 0;
+  std::string worst;
+  bool passed() const {
+    return error < kLargestError && lseError < kLargestLseError &&
+           unwritten + outside + unequal + wrongInfinities == 0;
+  }
+};
+
+/// Elements of o that still hold the poison, and poison outside o overwritten.
+void checkWritten(const Trial &trial, const std::vector<std::uint16_t> &got,
+                  Outcome &outcome) {
+  std::vector<bool> isOutput(got.size(), false);
+  for (std::int64_t b = 0; b < trial.o.batch; ++b)
+    for (std::int64_t h = 0; h < trial.o.heads; ++h)
+      for (std::int64_t row = 0; row < trial.o.length; ++row)
+        std::fill_n(isOutput.begin() +
+                        static_cast<std::ptrdiff_t>(trial.o.at(b, h, row)),
+                    trial.o.dim, true);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    bool isPoison = got[i] == 0xFFFF;
+    outcome.unwritten += isOutput[i] && isPoison;
+    outcome.outside += !isOutput[i] && !isPoison;
+  }
+}
+
+/// Rows to compare: those at edges of tiles and blocks, and random ones.
+std::set<std::int64_t> sampleRows(std::int64_t length, std::int64_t count,
+                                  std::mt19937_64 &engine) {
+  std::set<std::int64_t> rows;
+  for (std::int64_t row : {0, 1, 8, 63, 64, 127, 128, 200})
+    rows.insert(std::min(row, length - 1));
+  rows.insert({length - 1, std::max<std::int64_t>(length - 2, 0),
+               (length - 1) / 128 * 128});
+  for (std::int64_t i = 0; i < count; ++i)
+    rows.insert(static_cast<std::int64_t>(engine() %
+                                          static_cast<std::uint64_t>(length)));
+  return rows;
+}
+
+void checkRows(const Trial &trial, const std::vector<std::uint16_t> &got,
+               const std::vector<float> &lse, std::int64_t rowsPerHead,
+               std::uint64_t seed, Outcome &outcome) {
+  std::mt19937_64 engine(seed + 99);
+  double difference = 0, norm = 0, worst = 0;
+  for (std::int64_t b = 0; b < trial.q.batch; ++b)
+    for (std::int64_t h = 0; h < trial.q.heads; ++h)
+      for (std::int64_t row : sampleRows(trial.q.length, rowsPerHead, engine)) {
+        ReferenceRow want = referenceRow(trial, b, h, row);
+        double rowDifference = 0, rowNorm = 0;
+        for (std::int64_t c = 0; c < trial.q.dim; ++c) {
+          double is =
+              toFloat(got[static_cast<std::size_t>(trial.o.at(b, h, row) + c)],
+                      trial.isBfloat16);
+          double should = want.o[static_cast<std::size_t>(c)];
+          rowDifference += (is - should) * (is - should);
+          rowNorm += should * should;
+        }
+        difference += rowDifference, norm += rowNorm;
+        float isLse = lse[static_cast<std::size_t>(
+            (b * trial.q.heads + h) * trial.q.length + row)];
+        if (std::isinf(want.lse) || std::isinf(isLse))
+          outcome.wrongInfinities +=
+              static_cast<double>(isLse) != want.lse || rowDifference != 0;
+        else
+          outcome.lseError =
+              std::max(outcome.lseError, std::fabs(isLse - want.lse));
+        double relative = std::sqrt(rowDifference / std::max(rowNorm, 1e-30));
+        if (!(relative <= worst) || outcome.worst.empty()) {
+          worst = relative;
+          char text[96];
+          std::snprintf(text, sizeof text, "b%d h%d row %d: %.2e",
+                        static_cast<int>(b), static_cast<int>(h),
+                        static_cast<int>(row), relative);
+          outcome.worst = text;
+        }
+      }
+  outcome.error =
+      norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
+}
+
+std::string timeLaunches(Launch &launch, const Trial &trial, int count) {
+  launch.driver->time(5, Launch::run, &launch);
+  std::vector<float> times = launch.driver->time(count, Launch::run, &launch);
+  std::sort(times.begin(), times.end());
+  double median = times[times.size() / 2], least = times.front();
+  double operations =
+      4.0 * trial.visitedPairs() * static_cast<double>(trial.q.dim);
+  if (!trial.hasLists && trial.causal)
+    operations /= 2;
+  char text[160];
+  std::snprintf(text, sizeof text,
+                " median %.4f ms (least %.4f)  %.1f TFLOP/s (best %.1f)",
+                median, least, operations / median * 1e-9,
+                operations / least * 1e-9);
+  return text;
+}
+
+bool runCase(CudaDriver &driver, const std::string &folder,
+             const std::string &line, std::uint64_t seed) {
+  Settings settings = Settings::parse(line);
+  Variant variant = loadVariant(driver, folder, settings);
+  Trial trial = makeTrial(settings, variant.parameters, seed);
+  DeviceTrial device = uploadTrial(driver, trial);
+  Launch launch;
+  prepareLaunch(launch, driver, variant, trial, device, settings);
+
+  Outcome outcome;
+  std::vector<std::uint16_t> got(trial.o.buffer.size()), first;
+  std::int64_t repeats = settings.number("repeats", 1);
+  for (std::int64_t repeat = 0; repeat < repeats; ++repeat) {
+    driver.fill(device.o, 0xFF, got.size() * 2);
+    driver.fill(device.lse, 0xFF, device.lseHost.size() * 4);
+    Launch::run(&launch);
+    driver.synchronise();
+    driver.toHost(got.data(), device.o, got.size() * 2);
+    if (repeat == 0)
+      first = got;
+    outcome.unequal += got != first;
+  }
+  driver.toHost(device.lseHost.data(), device.lse, device.lseHost.size() * 4);
+  checkWritten(trial, got, outcome);
+  checkRows(trial, got, device.lseHost, settings.number("rows", 16), seed,
+            outcome);
+  std::string timing;
+  if (int count = static_cast<int>(settings.number("time", 0)))
+    timing = timeLaunches(launch, trial, count);
+  std::printf(
+      "%s %s | o %.2e lse %.1e unwritten %lld outside %lld unequal %lld "
+      "infinities %lld, worst %s |%s\n",
+      outcome.passed() ? "ok  " : "FAIL", line.c_str(), outcome.error,
+      outcome.lseError, static_cast<long long>(outcome.unwritten),
+      static_cast<long long>(outcome.outside),
+      static_cast<long long>(outcome.unequal),
+      static_cast<long long>(outcome.wrongInfinities), outcome.worst.c_str(),
+      timing.c_str());
+  if (settings.text("image", "") == "ptx")
+    std::printf("%s\n", variant.log.c_str());
+  std::fflush(stdout);
+  releaseTrial(driver, device);
+  return outcome.passed();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: check_variants FOLDER CASE-LINE...\n");
+    return 2;
+  }
+  CudaDriver driver;
+  const char *given = std::getenv("SPARGEJIT_TEST_SEED");
+  std::uint64_t seed =
+      given ? std::strtoull(given, nullptr, 10) : std::random_device()();
+  std::printf("# %s, %d multiprocessors, driver %d, seed %llu\n",
+              driver.deviceName().c_str(), driver.multiprocessors(),
+              driver.driverVersion(), static_cast<unsigned long long>(seed));
+  bool allPassed = true;
+  for (int i = 2; i < argc; ++i)
+    allPassed &= runCase(driver, argv[1], argv[i], seed);
+  return allPassed ? 0 : 1;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// write_variants FILE FOLDER: compiles the Hopper forward kernel once for each
+// line "NAME key=value …" of FILE (all the kernel's parameters) and writes
+// NAME.ptx and NAME.json, which check_variants reads. Needs no GPU.
+#include "compiler/Driver/CompileKernel.h"
+#include "kernels_ir/embed/EmbeddedTexts.h"
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+using namespace spargejit;
+
+namespace {
+
+KernelSpec specFromLine(std::istringstream &words) {
+  KernelSpec spec;
+  spec.kernel = "attention_fwd";
+  spec.target.architecture = "sm_90a";
+  for (std::string word; words >> word;) {
+    std::size_t equals = word.find('=');
+    std::string key = word.substr(0, equals), value = word.substr(equals + 1);
+    if (value == "bfloat16")
+      spec.parameters[key] = DataType::BFloat16;
+    else if (value == "float16")
+      spec.parameters[key] = DataType::Float16;
+    else
+      spec.parameters[key] = static_cast<std::int64_t>(std::stoll(value));
+  }
+  return spec;
+}
+
+nlohmann::json describe(const KernelSpec &spec, const LaunchInfo &launch) {
+  nlohmann::json json;
+  json["entry"] = launch.entryName;
+  json["threads"] = launch.threads;
+  json["shared_bytes"] = launch.sharedBytes;
+  for (const TensorMap &map : launch.tensorMaps)
+    json["tensor_maps"].push_back({{"argument", map.argument},
+                                   {"box_rows", map.boxRows},
+                                   {"box_columns", map.boxColumns},
+                                   {"swizzle_bytes", map.swizzleBytes}});
+  for (const auto &[key, value] : spec.parameters) {
+    if (std::holds_alternative<DataType>(value))
+      json["parameters"][key] = dataTypeName(std::get<DataType>(value));
+    else
+      json["parameters"][key] = std::get<std::int64_t>(value);
+  }
+  return json;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: write_variants FILE FOLDER\n");
+    return 2;
+  }
+  const kernels_ir::EmbeddedText *text =
+      kernels_ir::findEmbeddedText("kernels/sm90/attention_fwd.mlir");
+  if (!text)
+    return 1;
+  std::ifstream lines(argv[1]);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name;
+    if (!(words >> name) || name[0] == '#')
+      continue;
+    KernelSpec spec = specFromLine(words);
+    Result<KernelArtifact> artifact = compiler::compileKernel(
+        std::string(text->text), std::string(text->path), spec);
+    if (!artifact) {
+      std::fprintf(stderr, "%s: %s\n", name.c_str(),
+                   artifact.status().message().c_str());
+      return 1;
+    }
+    std::string stem = std::string(argv[2]) + "/" + name;
+    std::ofstream(stem + ".ptx") << artifact->code;
+    std::ofstream(stem + ".json") << describe(spec, artifact->launch).dump(1);
+  }
+  return 0;
+}
