@@ -124,13 +124,15 @@ Status encodeTensorMap(const Driver &driver, const TensorMap &map,
       tensor_map::kPromotion256, tensor_map::kFillZeros);
   if (code == result::kSuccess)
     return Status();
-  return Status(ErrorCode::Internal,
-                fmt::format("{}: the driver refuses a tensor map of sizes [{}] "
-                            "and strides [{}] bytes, innermost first, in boxes "
-                            "of {}x{}: {}",
-                            argument.name, fmt::join(sizes, ", "),
-                            fmt::join(strides, ", "), map.boxRows,
-                            map.boxColumns, driver.errorText(code)));
+  return Status(
+      ErrorCode::Internal,
+      fmt::format("{}: the driver refuses a tensor map of sizes [{}] "
+                  "and strides [{}] bytes, innermost first, in boxes "
+                  "of {}x{}: {}",
+                  argument.name,
+                  fmt::join(sizes.begin(), sizes.begin() + rank, ", "),
+                  fmt::join(strides.begin(), strides.begin() + rank - 1, ", "),
+                  map.boxRows, map.boxColumns, driver.errorText(code)));
 }
 
 } // namespace spargejit::cuda

@@ -38,6 +38,25 @@ HostKernelFunction findFunction(const std::string &entry,
   return code == "128x16" ? fakeAttention<128, 16> : fakeAttention<128, 64>;
 }
 
+/// Tensor maps of every tensor of the problem's type, and the code's entry.
+void makeDeviceKernel(const KernelSpec &spec, const std::string &prefix,
+                      KernelArtifact &artifact) {
+  LaunchInfo &launch = artifact.launch;
+  launch.threads = 384;
+  launch.sharedBytes = 200 << 10;
+  launch.persistent = true;
+  if (spec.kernel == "attention_fwd")
+    for (int argument : {0, 1, 2, 5})
+      launch.tensorMaps.push_back(
+          {argument, std::get<DataType>(spec.parameters.at("elem")),
+           sizeOf(spec, "tile_q"), 64, 128});
+  artifact.code = prefix + "// entry " + launch.entryName + " " +
+                  std::to_string(8 * launch.slotCount());
+  for (std::size_t i = 0; i < launch.tensorMaps.size(); ++i)
+    artifact.code += " 128";
+  artifact.code += "\n";
+}
+
 } // namespace
 
 Target FakeCodeGenerator::hostTarget() const {
@@ -59,12 +78,15 @@ Result<MethodPlan> FakeCodeGenerator::planMethod(const std::string &text,
 }
 
 Result<std::vector<compiler::KernelParameter>>
-FakeCodeGenerator::listKernelParameters(const std::string &,
+FakeCodeGenerator::listKernelParameters(const std::string &text,
                                         const std::string &,
                                         const std::string &kernel) {
   using List = std::vector<compiler::KernelParameter>;
   if (kernel == "pool")
     return List{{"elem", true}, {"head_dim", false}, {"pool_block", false}};
+  if (kernel == "select_blocks" && text.ends_with("for sm90"))
+    return List{
+        {"head_dim", false}, {"keep_diagonal", false}, {"keep_first", false}};
   if (kernel == "select_blocks")
     return List{{"head_dim", false},      {"mask_block_q", false},
                 {"mask_block_kv", false}, {"causal", false},
@@ -88,12 +110,15 @@ FakeCodeGenerator::compileKernel(const std::string &, const std::string &,
     artifact.launch = poolInfo(sizeOf(spec, "pool_block"));
     artifact.code = std::to_string(sizeOf(spec, "pool_block"));
   } else if (spec.kernel == "select_blocks") {
-    artifact.launch = selectBlocksInfo(sizeOf(spec, "tile_rows"));
+    artifact.launch =
+        selectBlocksInfo(spec.target.isHost() ? sizeOf(spec, "tile_rows") : 16);
   } else {
     artifact.launch = attentionInfo(sizeOf(spec, "tile_q"));
     artifact.code = std::to_string(sizeOf(spec, "mask_block_q")) + "x" +
                     std::to_string(sizeOf(spec, "mask_block_kv"));
   }
+  if (!spec.target.isHost())
+    makeDeviceKernel(spec, devicePrefix, artifact);
   return artifact;
 }
 
@@ -118,6 +143,7 @@ const std::vector<kernels_ir::EmbeddedText> &fakeTexts() {
       {"kernels/portable/attention_fwd.mlir", "text of attention_fwd"},
       {"kernels/portable/pool.mlir", "text of pool"},
       {"kernels/portable/select_blocks.mlir", "text of select_blocks"},
+      {"kernels/sm90/attention_fwd.mlir", "text of attention_fwd for sm90"},
       {"methods/block_sparse.mlir", "text of block_sparse"},
       {"methods/broken.mlir", "text of broken"},
       {"methods/dense.mlir", "text of dense"},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A code generator whose kernels are C++ functions of the test: the runtime
-// runs whole calls on it without the compiler. float32 alone.
+// runs whole calls on it without the compiler. float32 alone on the host; for a
+// GPU, code that the fake driver loads (backend/cuda/FakeCuda.h).
 #pragma once
 
 #include "kernels_ir/embed/EmbeddedTexts.h"
@@ -41,6 +42,8 @@ public:
   /// Where set, compileKernel and loadHostKernel fail with it.
   std::string compileFailure;
   std::string loadFailure;
+  /// Stands before the code of GPU kernels.
+  std::string devicePrefix = ".version 8.6\n";
 };
 
 /// Texts that stand for these methods and kernels.

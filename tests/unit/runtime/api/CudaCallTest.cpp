@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole calls on a GPU, on the fake code generator and the fake driver. The
+// driver's memory is the host's, and its kernel is the float64 reference, so
+// that results show what the kernel was handed.
+#include "runtime/api/Engine.h"
+#include "tests/numerics/harness/TestSeed.h"
+#include "tests/reference/Elements.h"
+#include "tests/reference/ReferenceAttention.h"
+#include "tests/unit/runtime/FakeCodeGenerator.h"
+#include "tests/unit/runtime/backend/cuda/FakeCudaTest.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <unistd.h>
+
+namespace spargejit::unit {
+namespace {
+
+constexpr Device kGpu{DeviceKind::Cuda, 0};
+
+/// The tensor at slot `first`, where there is one.
+TensorView tensorAt(const std::int64_t *slots, int first, int rank,
+                    DataType type) {
+  TensorView view;
+  view.data = std::bit_cast<void *>(slots[first]);
+  view.dtype = type;
+  view.rank = rank;
+  for (int i = 0; i < rank; ++i) {
+    view.sizes[i] = slots[first + 1 + i];
+    view.strides[i] = slots[first + 1 + rank + i];
+  }
+  return view;
+}
+
+/// attention_fwd with mask blocks of 128 x 64: reads its slots as the kernel
+/// does and writes o and lse.
+void runAttention(const FakeLaunch &launch) {
+  ASSERT_EQ(launch.entry, "attention_fwd");
+  std::vector<std::int64_t> slots(launch.parameters[0].size() / 8);
+  std::memcpy(slots.data(), launch.parameters[0].data(), 8 * slots.size());
+  auto tensor = [&](int first, int rank = 4,
+                    DataType type = DataType::BFloat16) {
+    return tensorAt(slots.data(), first, rank, type);
+  };
+  reference::AttentionArguments arguments;
+  arguments.q = tensor(0);
+  arguments.k = tensor(9);
+  arguments.v = tensor(18);
+  arguments.maskBlockQ = 128;
+  arguments.maskBlockKv = 64;
+  arguments.softmaxScale =
+      std::bit_cast<float>(static_cast<std::uint32_t>(slots[59]));
+  reference::BlockMask mask;
+  if (slots[27]) {
+    mask = reference::maskOfLists(tensor(27, 4, DataType::Int32),
+                                  tensor(36, 3, DataType::Int32),
+                                  (arguments.k.sizes[2] + 63) / 64);
+    arguments.mask = &mask;
+  }
+  reference::AttentionValues values = reference::referenceAttention(arguments);
+  const TensorView o = tensor(43), lse = tensor(52, 3, DataType::Float32);
+  std::size_t at = 0, row = 0;
+  for (std::int64_t b = 0; b < o.sizes[0]; ++b)
+    for (std::int64_t h = 0; h < o.sizes[1]; ++h)
+      for (std::int64_t i = 0; i < o.sizes[2]; ++i, ++row) {
+        for (std::int64_t d = 0; d < o.sizes[3]; ++d)
+          reference::storeElement(reference::elementAddress(o, b, h, i, d),
+                                  o.dtype, values.o[at++]);
+        if (lse.data)
+          reference::storeElement(reference::elementAddress(lse, b, h, i),
+                                  lse.dtype, values.lse[row]);
+      }
+}
+
+class CudaCallTest : public FakeCudaTest {
+protected:
+  CudaCallTest() {
+    fake_.onLaunch = runAttention;
+    config_.method = "dense";
+    config_.stream = stream(0x50);
+    auto random = numerics::randomForTest();
+    for (auto *view : {&q_, &k_, &v_, &o_}) {
+      *view = TensorView::contiguous(
+          nullptr, DataType::BFloat16,
+          {2, view == &q_ || view == &o_ ? 4 : 2, 200, 64}, kGpu);
+      memory_.emplace_back(static_cast<std::size_t>(view->elementCount() + 8),
+                           0x7fff);
+      // 16-byte aligned, as the copy engine wants it.
+      auto address = reinterpret_cast<std::uintptr_t>(memory_.back().data());
+      view->data = reinterpret_cast<void *>((address + 15) / 16 * 16);
+      for (std::int64_t i = 0; view != &o_ && i < view->elementCount(); ++i)
+        reference::storeElement(static_cast<std::uint16_t *>(view->data) + i,
+                                view->dtype, random.normal());
+    }
+    lse_ = TensorView::contiguous(lseMemory_.data(), DataType::Float32,
+                                  {2, 4, 200}, kGpu);
+    settings_.cudaDriver = fakeCudaPath();
+    makeEngine();
+  }
+
+  void makeEngine() {
+    engine_ = std::make_unique<api::Engine>(generator_, *texts_, settings_);
+  }
+  Status run() {
+    return engine_->attentionInto(o_, q_, k_, v_, config_, outputs_);
+  }
+  Status prepare() { return engine_->prepare(q_, k_, v_, config_, outputs_); }
+  void expectFailure(ErrorCode code, const std::string &message) {
+    Status status = run();
+    ASSERT_FALSE(status.ok()) << "expected: " << message;
+    EXPECT_EQ(status.code(), code);
+    EXPECT_EQ(status.message(), message);
+    EXPECT_TRUE(fake_.launches.empty());
+  }
+  /// Lists of a random mask in the fake device's memory.
+  BlockLists randomLists() {
+    auto random = numerics::randomForTest(1);
+    mask_ = reference::BlockMask(2, 4, 2, 4, false);
+    BlockLists lists{*engine_->allocate(DataType::Int32, {2, 4, 2, 4}, kGpu),
+                     *engine_->allocate(DataType::Int32, {2, 4, 2}, kGpu),
+                     128,
+                     64,
+                     200,
+                     200};
+    for (std::int64_t row = 0; row < 16; ++row) {
+      std::int32_t count = 0;
+      for (std::int32_t j = 0; j < 4; ++j) {
+        mask_.bits[static_cast<std::size_t>(4 * row + j)] = random.chance(0.5);
+        if (mask_.bits[static_cast<std::size_t>(4 * row + j)])
+          lists.indices.data<std::int32_t>()[4 * row + count++] = j;
+      }
+      lists.counts.data<std::int32_t>()[row] = count;
+    }
+    return lists;
+  }
+  void expectReference(const reference::BlockMask *mask) {
+    reference::AttentionArguments arguments{
+        q_, k_, v_, mask, 128, 64, false, config_.softmaxScale.value_or(0.125),
+        {}};
+    auto expected = reference::referenceAttention(arguments);
+    const auto *o = static_cast<const std::uint16_t *>(o_.data);
+    for (std::size_t i = 0; i < expected.o.size(); ++i)
+      ASSERT_NEAR(reference::loadElement(o + i, DataType::BFloat16),
+                  expected.o[i], 0.02)
+          << i;
+    for (std::size_t i = 0; outputs_.lse && i < expected.lse.size(); ++i) {
+      if (std::isinf(expected.lse[i]))
+        ASSERT_EQ(lseMemory_[i], expected.lse[i]);
+      else
+        ASSERT_NEAR(lseMemory_[i], expected.lse[i], 1e-5);
+    }
+  }
+
+  FakeCodeGenerator generator_;
+  Environment settings_;
+  const std::vector<kernels_ir::EmbeddedText> *texts_ = &fakeTexts();
+  std::unique_ptr<api::Engine> engine_;
+  AttentionConfig config_;
+  AttentionOutputs outputs_;
+  std::vector<std::vector<std::uint16_t>> memory_;
+  std::vector<float> lseMemory_ = std::vector<float>(2 * 4 * 200, NAN);
+  TensorView q_, k_, v_, o_, lse_;
+  reference::BlockMask mask_;
+};
+
+TEST_F(CudaCallTest, ComputesDenseAttention) {
+  outputs_.lse = &lse_;
+  ASSERT_EQ(run().message(), "");
+  expectReference(nullptr);
+  ASSERT_EQ(fake_.launches.size(), 1u);
+  EXPECT_EQ(fake_.launches[0].stream, stream(0x50));
+  EXPECT_EQ(fake_.launches[0].context, primaryContext(0));
+  EXPECT_EQ(fake_.launches[0].parameters.size(), 5u);
+  // 2 · 4 heads · 2 tiles on 132 multiprocessors.
+  EXPECT_EQ(fake_.launches[0].grid[0], 16u);
+}
+
+TEST_F(CudaCallTest, MapsTheTensorsItIsGiven) {
+  ASSERT_EQ(run().message(), "");
+  const TensorView *views[] = {&q_, &k_, &v_, &o_};
+  for (std::size_t i = 0; i < 4; ++i) {
+    FakeTensorMap map;
+    std::memcpy(&map, fake_.launches[0].parameters[1 + i].data(), sizeof map);
+    EXPECT_EQ(map.address, reinterpret_cast<std::uintptr_t>(views[i]->data));
+    EXPECT_EQ(map.sizes[2], static_cast<std::uint64_t>(views[i]->sizes[1]));
+    EXPECT_EQ(map.elementType, cuda::tensor_map::kBFloat16);
+  }
+}
+
+TEST_F(CudaCallTest, ComputesAttentionOverTheCallersLists) {
+  BlockLists lists = randomLists();
+  outputs_.lse = &lse_;
+  config_.method = "block_sparse";
+  config_.lists = &lists;
+  config_.validateLists = true;
+  ASSERT_EQ(run().message(), "");
+  expectReference(&mask_);
+
+  // Read back for the check, entry by entry.
+  lists.counts.data<std::int32_t>()[9] = 1;
+  lists.indices.data<std::int32_t>()[4 * 9] = 4;
+  fake_.launches.clear();
+  expectFailure(
+      ErrorCode::InvalidArgument,
+      "config.lists.indices, batch 1, head 0, row 1, slot 0: expected "
+      "a key block from 0 to 3, got 4");
+}
+
+TEST_F(CudaCallTest, AllocatesAResultOnTheDevice) {
+  auto o = engine_->attention(q_, k_, v_, config_, outputs_);
+  ASSERT_TRUE(o.ok()) << o.status().message();
+  EXPECT_EQ(o->view().device, kGpu);
+  EXPECT_EQ(fake_.allocations.count(o->view().data), 1u);
+  std::memcpy(o_.data, o->view().data,
+              2 * static_cast<std::size_t>(o_.elementCount()));
+  expectReference(nullptr);
+}
+
+TEST_F(CudaCallTest, ListsAllBlocksOfADenseCall) {
+  BlockLists lists;
+  outputs_.lists = &lists;
+  ASSERT_EQ(run().message(), "");
+  ASSERT_EQ(lists.indices.view().sizes,
+            (std::array<std::int64_t, 4>{2, 4, 2, 4}));
+  for (std::int32_t i = 0; i < 64; ++i)
+    EXPECT_EQ(lists.indices.data<std::int32_t>()[i], i % 4);
+  for (std::int32_t i = 0; i < 16; ++i)
+    EXPECT_EQ(lists.counts.data<std::int32_t>()[i], 4);
+}
+
+TEST_F(CudaCallTest, WritesEmptyRowsWithoutKeys) {
+  k_.sizes[2] = v_.sizes[2] = 0;
+  outputs_.lse = &lse_;
+  ASSERT_EQ(run().message(), "");
+  EXPECT_TRUE(fake_.launches.empty());
+  for (std::int64_t i = 0; i < o_.elementCount(); ++i)
+    ASSERT_EQ(static_cast<std::uint16_t *>(o_.data)[i], 0);
+  for (float value : lseMemory_)
+    ASSERT_EQ(value, -INFINITY);
+  o_.strides[2] = -64;
+  o_.data = static_cast<std::uint16_t *>(o_.data) + 199 * 64;
+  expectFailure(ErrorCode::Unsupported,
+                "o.strides[2]: expected 0 or more on sm_90a, got -64");
+}
+
+TEST_F(CudaCallTest, RunsOnTheDeviceOfItsTensors) {
+  for (TensorView *view : {&q_, &k_, &v_, &o_})
+    view->device.ordinal = 1;
+  ASSERT_EQ(run().message(), "");
+  EXPECT_EQ(fake_.launches[0].context, primaryContext(1));
+  EXPECT_EQ(generator_.compiled, 1);
+  // Another device of the kind has the code and loads it.
+  for (TensorView *view : {&q_, &k_, &v_, &o_})
+    view->device.ordinal = 0;
+  ASSERT_EQ(run().message(), "");
+  EXPECT_EQ(fake_.launches[1].context, primaryContext(0));
+  EXPECT_EQ(generator_.compiled, 1);
+  EXPECT_EQ(fake_.callsOf("cuModuleLoadDataEx"), 2);
+}
+
+TEST_F(CudaCallTest, NamesATensorOnAnotherDevice) {
+  o_.device.ordinal = 1;
+  expectFailure(ErrorCode::InvalidArgument,
+                "o.device: expected cuda:0 as q, got cuda:1");
+  o_.device = {};
+  expectFailure(ErrorCode::InvalidArgument,
+                "o.device: expected cuda:0 as q, got cpu");
+  o_.device = kGpu;
+  v_.device = {};
+  expectFailure(ErrorCode::InvalidArgument,
+                "v.device: expected cuda:0 as q, got cpu");
+  v_.device = kGpu;
+  lse_.device = {};
+  outputs_.lse = &lse_;
+  expectFailure(ErrorCode::InvalidArgument,
+                "outputs.lse.device: expected cuda:0 as q, got cpu");
+  outputs_.lse = nullptr;
+  auto indices = Tensor::allocate(DataType::Int32, {2, 4, 2, 4});
+  auto counts = Tensor::allocate(DataType::Int32, {2, 4, 2});
+  BlockLists lists{*indices, *counts, 128, 64, 200, 200};
+  config_.method = "block_sparse";
+  config_.lists = &lists;
+  expectFailure(ErrorCode::InvalidArgument,
+                "config.lists.indices.device: expected cuda:0 as q, got cpu");
+}
+
+TEST_F(CudaCallTest, NamesWhatItDoesNotImplement) {
+  config_.softmaxScale = -0.125;
+  expectFailure(ErrorCode::Unsupported,
+                "config.softmaxScale: expected a number above 0 on sm_90a, got "
+                "-0.125");
+  config_.softmaxScale = 0;
+  expectFailure(ErrorCode::Unsupported,
+                "config.softmaxScale: expected a number above 0 on sm_90a, got "
+                "0");
+  config_.softmaxScale.reset();
+  std::vector<std::uint8_t> bits(64, 1);
+  config_.method = "block_sparse";
+  config_.blockMask =
+      TensorView::contiguous(bits.data(), DataType::Bool, {2, 4, 2, 4}, kGpu);
+  expectFailure(ErrorCode::Unsupported,
+                "config.blockMask: expected lists (config.lists) in place of a "
+                "mask on sm_90a, got a mask");
+  config_.blockMask.reset();
+  config_.method = "spargeattention2";
+  expectFailure(ErrorCode::Unsupported,
+                "kernel pool: expected one that is built in for sm_90a "
+                "(attention_fwd)");
+  config_.method = "dense";
+  for (TensorView *view : {&q_, &k_, &v_, &o_})
+    view->dtype = DataType::Float32;
+  expectFailure(ErrorCode::Unsupported,
+                "q.dtype: expected bfloat16 or float16 on sm_90a, got float32");
+}
+
+TEST_F(CudaCallTest, NamesAViewThatTheCopyEngineCannotRead) {
+  k_.strides[2] = 65;
+  k_.sizes[3] = q_.sizes[3];
+  expectFailure(ErrorCode::Unsupported,
+                "k.strides[2]: expected a multiple of 16 bytes on a GPU, got "
+                "130 (65 elements of 2 bytes): pad the rows to a multiple of 8 "
+                "elements");
+}
+
+TEST_F(CudaCallTest, NamesAGpuThatIsNotThereOrHasNoKernels) {
+  for (TensorView *view : {&q_, &k_, &v_, &o_})
+    view->device.ordinal = 5;
+  expectFailure(ErrorCode::InvalidArgument,
+                "q.device: expected a device from cuda:0 to cuda:1, got "
+                "cuda:5");
+  for (TensorView *view : {&q_, &k_, &v_, &o_})
+    view->device.ordinal = 0;
+  fake_.capability = 120;
+  expectFailure(ErrorCode::Unsupported,
+                "q.device: cuda:0 is Fake GPU 0 of compute capability 12.0: "
+                "expected 9.0 (sm_90a), for which alone this build has "
+                "kernels");
+}
+
+TEST_F(CudaCallTest, SaysThatThereIsNoDriver) {
+  settings_.cudaDriver = "/nowhere/libcuda.so.1";
+  makeEngine();
+  Status status = run();
+  EXPECT_EQ(status.code(), ErrorCode::Unsupported);
+  EXPECT_EQ(status.message().rfind("q.device: the CUDA driver cannot be opened "
+                                   "as /nowhere/libcuda.so.1 (",
+                                   0),
+            0u)
+      << status.message();
+}
+
+TEST_F(CudaCallTest, LeavesTheCallersContextCurrent) {
+  open();
+  driver_->functions().contextPush(foreignContext());
+  ASSERT_EQ(run().message(), "");
+  EXPECT_EQ(current(), foreignContext());
+  config_.softmaxScale = 0;
+  EXPECT_FALSE(run().ok());
+  EXPECT_EQ(current(), foreignContext());
+  cuda::ContextHandle popped = nullptr;
+  driver_->functions().contextPop(&popped);
+}
+
+TEST_F(CudaCallTest, PreparesAndThenOnlyLaunches) {
+  ASSERT_EQ(prepare().message(), "");
+  EXPECT_TRUE(fake_.launches.empty());
+  fake_.calls.clear();
+  fake_.capturing.insert(stream(0x50));
+  for (int i = 0; i < 10; ++i)
+    ASSERT_EQ(run().message(), "");
+  for (const auto &[symbol, count] : fake_.calls)
+    EXPECT_TRUE(
+        symbol == "cuCtxGetCurrent" || symbol == "cuCtxPushCurrent_v2" ||
+        symbol == "cuCtxPopCurrent_v2" || symbol == "cuTensorMapEncodeTiled" ||
+        symbol == "cuLaunchKernelEx")
+        << symbol;
+  EXPECT_EQ(fake_.launches.size(), 10u);
+  EXPECT_FALSE(fake_.captureBroken);
+}
+
+TEST_F(CudaCallTest, AsksForPrepareDuringACapture) {
+  fake_.capturing.insert(stream(0x50));
+  expectFailure(ErrorCode::InvalidArgument,
+                "config.stream: the stream is being captured, and this call "
+                "would have to compile and load kernels: expected a prepare() "
+                "with these arguments before the capture");
+  EXPECT_EQ(generator_.compiled, 0);
+  EXPECT_FALSE(fake_.captureBroken);
+  // The refusal is not remembered.
+  fake_.capturing.clear();
+  EXPECT_EQ(run().message(), "");
+
+  fake_.capturing.insert(stream(0x50));
+  auto o = engine_->attention(q_, k_, v_, config_, outputs_);
+  ASSERT_FALSE(o.ok());
+  EXPECT_EQ(o.status().message(),
+            "o: config.stream: the stream is being captured, and this call "
+            "would have to allocate memory for a result: expected a prepare() "
+            "with these arguments before the capture");
+  EXPECT_FALSE(fake_.captureBroken);
+}
+
+TEST_F(CudaCallTest, ReservesTheWorkspaceOfASelection) {
+  std::vector<kernels_ir::EmbeddedText> texts = fakeTexts();
+  texts.push_back({"kernels/sm90/pool.mlir", "text of pool for sm90"});
+  texts.push_back(
+      {"kernels/sm90/select_blocks.mlir", "text of select_blocks for sm90"});
+  texts_ = &texts;
+  makeEngine();
+  fake_.onLaunch = nullptr; // the launches are looked at, not run
+  config_.method = "spargeattention2";
+  for (TensorView *view : {&q_, &k_, &v_, &o_})
+    view->sizes[2] = 100;
+  ASSERT_EQ(prepare().message(), "");
+  fake_.calls.clear();
+  fake_.capturing.insert(stream(0x50));
+  ASSERT_EQ(run().message(), "");
+  EXPECT_EQ(fake_.callsOf("cuMemAlloc_v2"), 0);
+  ASSERT_EQ(fake_.launches.size(), 4u);
+  EXPECT_EQ(fake_.launches[2].entry, "select_blocks");
+  // The same memory goes from launch to launch: pooled q, and the lists.
+  auto slot = [&](std::size_t launch, std::size_t index) {
+    std::int64_t value = 0;
+    std::memcpy(&value, fake_.launches[launch].parameters[0].data() + 8 * index,
+                8);
+    return value;
+  };
+  EXPECT_EQ(slot(0, 9), slot(2, 0));
+  EXPECT_EQ(slot(1, 9), slot(2, 9));
+  EXPECT_EQ(slot(2, 18), slot(3, 27));
+  EXPECT_NE(slot(2, 18), 0);
+  // A longer call needs more than was reserved.
+  for (TensorView *view : {&q_, &k_, &v_, &o_})
+    view->sizes[2] = 200;
+  EXPECT_EQ(
+      run().message(),
+      "method spargeattention2: config.stream: the stream is being captured, "
+      "and "
+      "this call would have to allocate a workspace: expected a prepare() "
+      "with these arguments before the capture");
+  EXPECT_FALSE(fake_.captureBroken);
+}
+
+TEST_F(CudaCallTest, RefusesAKernelThatSpills) {
+  fake_.infoLog =
+      "    16 bytes stack frame, 8 bytes spill stores, 4 bytes spill "
+      "loads\nUsed 168 registers\n";
+  for (int i = 0; i < 2; ++i) {
+    Status status = run();
+    EXPECT_EQ(status.code(), ErrorCode::CompileFailed);
+    const std::string &message = status.message();
+    EXPECT_EQ(message.rfind("while assembling attention_fwd for sm_90a (", 0),
+              0u)
+        << message;
+    for (const char *part :
+         {"expected no spilled registers, got 8 bytes of stores and 4 of loads",
+          "PTX: kept where SPARGEJIT_DUMP names a folder",
+          "assembler: cuModuleLoadDataEx of ", "CUDA 13.0",
+          "\n    16 bytes stack frame"})
+      EXPECT_NE(message.find(part), std::string::npos) << part;
+  }
+  // Remembered, not made again.
+  EXPECT_EQ(fake_.callsOf("cuModuleLoadDataEx"), 1);
+}
+
+TEST_F(CudaCallTest, RefusesSpillsThatOnlyTheFunctionTells) {
+  fake_.localBytes = 8;
+  Status status = run();
+  EXPECT_EQ(status.code(), ErrorCode::CompileFailed);
+  EXPECT_NE(status.message().find("expected no stack, got 8 bytes"),
+            std::string::npos)
+      << status.message();
+}
+
+TEST_F(CudaCallTest, GivesTheAssemblersWordsAndThePtx) {
+  auto folder = std::filesystem::path(testing::TempDir()) /
+                ("cuda_call_dump_" + std::to_string(::getpid()));
+  settings_.dumpFolder = folder;
+  makeEngine();
+  fake_.failures["cuModuleLoadDataEx"] = {cuda::result::kInvalidPtx};
+  fake_.errorLog = "line 8; error : no";
+  Status status = run();
+  EXPECT_EQ(status.code(), ErrorCode::CompileFailed);
+  const std::string &message = status.message();
+  std::size_t at = message.find("PTX: ");
+  ASSERT_NE(at, std::string::npos) << message;
+  std::string path = message.substr(at + 5, message.find(';', at) - at - 5);
+  EXPECT_TRUE(std::filesystem::exists(path)) << message;
+  EXPECT_NE(path.find("50-asm.ptx"), std::string::npos);
+  EXPECT_NE(message.find("line 8; error : no"), std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(CudaCallTest, TriesAgainAfterTheDriverFailed) {
+  fake_.failures["cuModuleLoadDataEx"] = {cuda::result::kOutOfMemory};
+  Status status = run();
+  EXPECT_EQ(status.code(), ErrorCode::OutOfResources);
+  EXPECT_EQ(
+      status.message().rfind("while loading attention_fwd for sm_90a (", 0), 0u)
+      << status.message();
+  EXPECT_EQ(run().message(), "");
+  EXPECT_EQ(generator_.compiled, 1);
+}
+
+TEST_F(CudaCallTest, AssemblesWithTheProgramThatIsNamed) {
+  auto path = std::filesystem::path(testing::TempDir()) /
+              ("cuda_call_ptxas_" + std::to_string(::getpid()));
+  {
+    std::ofstream script(path);
+    script << "#!/bin/sh\n"
+              "echo '    0 bytes stack frame, 0 bytes spill stores, 0 bytes "
+              "spill loads'\n"
+              "echo 'ptxas info    : Used 168 registers'\n"
+              "(echo assembled; /bin/cat $3) > $5\n";
+  }
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  settings_.ptxas = path;
+  makeEngine();
+  ASSERT_EQ(run().message(), "");
+  EXPECT_EQ(fake_.lastImage.rfind("assembled\n.version 8.6", 0), 0u)
+      << fake_.lastImage;
+  std::filesystem::remove(path);
+}
+
+TEST_F(CudaCallTest, GivesTheProgramsWordsForBrokenCode) {
+  // Stands in for ptxas, and refuses.
+  settings_.ptxas = "/bin/false";
+  makeEngine();
+  Status status = run();
+  EXPECT_EQ(status.code(), ErrorCode::CompileFailed);
+  EXPECT_NE(status.message().find(": ended with 1; PTX: kept where "
+                                  "SPARGEJIT_DUMP names a folder; assembler: "
+                                  "/bin/false -v -arch=sm_90a kernel.ptx -o "
+                                  "kernel.cubin"),
+            std::string::npos)
+      << status.message();
+}
+
+TEST_F(CudaCallTest, ServesManyThreadsAtOnce) {
+  fake_.onLaunch = nullptr;
+  std::vector<std::thread> threads;
+  for (std::uintptr_t i = 0; i < 8; ++i)
+    threads.emplace_back([&, i] {
+      AttentionConfig config = config_;
+      config.stream = stream(0x100 * (1 + i));
+      for (int repeat = 0; repeat < 50; ++repeat)
+        EXPECT_EQ(engine_->attentionInto(o_, q_, k_, v_, config, {}).message(),
+                  "");
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(fake_.launches.size(), 400u);
+  EXPECT_EQ(generator_.compiled, 1);
+  EXPECT_EQ(fake_.callsOf("cuModuleLoadDataEx"), 1);
+}
+
+} // namespace
+} // namespace spargejit::unit
