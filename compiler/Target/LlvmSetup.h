@@ -43,7 +43,8 @@ private:
   std::shared_ptr<std::string> errors_;
 };
 
-/// The llvm and nvvm dialects as an LLVM module, or null with a diagnostic in MLIR.
+/// The llvm and nvvm dialects as an LLVM module, or null with a diagnostic in
+/// MLIR.
 std::unique_ptr<llvm::Module> translateToLlvm(mlir::ModuleOp module,
                                               llvm::LLVMContext &context);
 
