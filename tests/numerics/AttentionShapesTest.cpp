@@ -83,6 +83,21 @@ TEST_P(AttentionShapes, EveryMaskBlock) {
   }
 }
 
+// A head dimension that leaves little room for a tile, under the largest mask
+// block: the tile may shrink, the mask's meaning may not.
+// cases: 6
+TEST_P(AttentionShapes, WideHeadsUnderTheLargestMaskBlock) {
+  Random random = randomForTest();
+  for (const std::int64_t headDim : {192, 256})
+    expectRight(backend(),
+                {.dtype = dtype(),
+                 .qLen = 300,
+                 .kvLen = 500,
+                 .headDim = headDim,
+                 .maskBlockKv = 128},
+                Mode::Lists, random);
+}
+
 // Grouped heads must never fall back to anything else; batches of two are what
 // guided diffusion sends.
 // cases: 68, 108

@@ -84,6 +84,9 @@ TEST_P(Refusals, TensorsThatDoNotFitTogether) {
   }));
   EXPECT_TRUE(
       refused("v", [](auto &, auto &, auto &, auto &v) { v.sizes[2] = 95; }));
+  // Values narrower than queries and keys, as some models have.
+  EXPECT_TRUE(
+      refused("v", [](auto &, auto &, auto &, auto &v) { v.sizes[3] = 32; }));
   EXPECT_TRUE(
       refused("k", [](auto &, auto &, auto &k, auto &) { k.sizes[0] = 1; }));
   EXPECT_TRUE(refused("heads", [](auto &o, auto &q, auto &, auto &) {

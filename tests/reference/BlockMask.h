@@ -50,7 +50,8 @@ struct BlockMask {
 };
 
 /// The mask that lists in host memory describe: the first counts[b, h, i]
-/// entries of each row, those outside [0, kvBlocks) left out.
+/// entries of each row (all that there are, if it says more), those outside
+/// [0, kvBlocks) left out.
 BlockMask maskOfLists(const TensorView &indices, const TensorView &counts,
                       std::int64_t kvBlocks);
 

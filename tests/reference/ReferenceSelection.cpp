@@ -195,7 +195,8 @@ BlockMask maskOfLists(const TensorView &indices, const TensorView &counts,
     for (std::int64_t h = 0; h < mask.heads; ++h)
       for (std::int64_t i = 0; i < mask.qBlocks; ++i) {
         const auto count =
-            static_cast<std::int64_t>(elementAt(counts, b, h, i));
+            std::min(static_cast<std::int64_t>(elementAt(counts, b, h, i)),
+                     indices.sizes[3]);
         for (std::int64_t t = 0; t < count; ++t) {
           const auto j =
               static_cast<std::int64_t>(elementAt(indices, b, h, i, t));
