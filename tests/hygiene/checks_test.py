@@ -216,18 +216,24 @@ class TextTest(CheckTest):
 class SupportTableTest(CheckTest):
     check = support_table
     files = {
-        "kernels_ir/methods/topk.mlir": "",
-        "tests/numerics/B.cpp": 'std::string name() const override { return "Cpu"; }\n',
-        "tests/numerics/T.h": "#define SPARGEJIT_ON_EVERY_BACKEND_AND_TYPE(suite) \\\n  f(DataType::Float32)\n\n",
-        "tests/numerics/A.cpp": "kMaskBlocksQ = {64, 128};\nkMaskBlocksKv = {16};\nrun(\"topk\");\n"
+        "kernels_ir/methods/dense.mlir": "", "kernels_ir/methods/topk.mlir": "%l = sparge.select_blocks %q\n",
+        "tests/numerics/B.cpp":
+            'class Gpu : public TestBackend {\n  std::string name() const override { return "Cuda"; }\n'
+            "  Abilities abilities() const override {\n    return {.float32 = false, .selection = false};\n  }\n};\n"
+            'class Host : public TestBackend {\n  std::string name() const override { return "Cpu"; }\n};\n',
+        "tests/numerics/T.h": "#define SPARGEJIT_ON_EVERY_BACKEND_AND_TYPE(suite) \\\n"
+                              "  f(DataType::Float32, DataType::Float16)\n\n",
+        "tests/numerics/A.cpp": "kMaskBlocksQ = {64, 128};\nkMaskBlocksKv = {16};\nrun(\"topk\", \"dense\");\n"
                                 "for (int headDim = 8; headDim <= 64; headDim += 8)\n",
         "README.md": "# A\n" + support_table.BEGIN + support_table.END}
 
     def test_table_of_the_tests(self):
         with tree_of(self.files) as root:
             table = support_table.make_table(root)
-        for row in ("| Head dimensions | every multiple of 8 up to 64 |", "| float32 (", "`topk`", "64, 128 queries × 16 keys"):
-            self.assertIn(row.split("| ")[-1], table)
+        for row in ("| | CPU (x86-64) | CUDA (sm_90a) |", "| float32, float16 | float16 |",
+                    "| every multiple of 8 up to 64 |", "| 64, 128 queries × 16 keys |",
+                    "| `dense`, `topk`, your own `.mlir` file | `dense` |"):
+            self.assertIn(row, table)
         self.assert_finds("not what the tests cover", self.files)
         self.assert_finds_nothing({**self.files, "README.md": support_table.replace_table(
             self.files["README.md"], table)})

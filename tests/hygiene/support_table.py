@@ -11,7 +11,7 @@ from source_tree import list_files, read_text
 
 BEGIN, END = "<!-- support table -->\n", "<!-- end of support table -->\n"
 NUMERICS = "tests/numerics/"
-DEVICE_NAMES = {"Cpu": "CPU (x86-64)", "Cuda": "CUDA"}
+DEVICE_NAMES = {"Cpu": "CPU (x86-64)", "Cuda": "CUDA (sm_90a)"}
 
 
 class TableError(Exception):
@@ -29,43 +29,67 @@ def join(items):
     return ", ".join(str(item) for item in items)
 
 
-def tested_rows(root):
-    """(row's name, what is tested) pairs."""
-    files = list_files(root)
-    texts = {path: read_text(root, path) for path in files if path.startswith(NUMERICS)
-             and path.endswith((".h", ".cpp"))}
-    everything = "\n".join(texts.values())
+def tested_devices(everything):
+    """(name, set of what is not implemented there) of each back end."""
+    devices = []
+    for body in re.split(r"\bclass \w+ : public TestBackend\b", everything)[1:]:
+        name = find(r'\bname\(\) const override \{\s*return "(\w+)";', body, "name of a back end").group(1)
+        abilities = re.search(r"\babilities\(\) const override \{(.*?)\n  \}", body, re.DOTALL)
+        lacks = set(re.findall(r"\.(\w+) = false", abilities.group(1))) if abilities else set()
+        devices.append((name, lacks))
+    if not devices:
+        raise TableError(f"back ends not found in {NUMERICS}")
+    return sorted(devices, key=lambda device: list(DEVICE_NAMES).index(device[0]))
+
+
+def tested_methods(root, everything):
+    """(name, whether it selects blocks) of each built-in method."""
+    methods = []
+    for path in list_files(root):
+        if path.startswith("kernels_ir/methods/") and path.endswith(".mlir"):
+            name = os.path.basename(path)[:-len(".mlir")]
+            if f'"{name}"' not in everything:
+                raise TableError(f"method that no test in {NUMERICS} names: {name}")
+            methods.append((name, "sparge.select_blocks" in read_text(root, path)))
+    return methods
+
+
+def make_table(root):
+    everything = "\n".join(read_text(root, path) for path in list_files(root)
+                           if path.startswith(NUMERICS) and path.endswith((".h", ".cpp")))
 
     def numbers(name):
         body = find(rf"\b{name} = \{{([\d, ]+)\}}", everything, f"table {name}").group(1)
         return [int(number) for number in body.split(",")]
 
-    devices = re.findall(r'\bname\(\) const override \{\s*return "(\w+)";', everything)
-    if not devices:
-        raise TableError(f"back ends not found in {NUMERICS}")
-    types = re.findall(r"DataType::(\w+)", find(
-        r"#define SPARGEJIT_ON_EVERY_BACKEND_AND_TYPE\(.*?\n\n", everything + "\n\n", "data types").group())
+    types = [name.lower() for name in re.findall(r"DataType::(\w+)", find(
+        r"#define SPARGEJIT_ON_EVERY_BACKEND_AND_TYPE\(.*?\n\n", everything + "\n\n", "data types").group())]
     first, last, step = find(
         r"headDim = (\d+);\s*headDim <= (\d+);\s*headDim \+= (\d+)", everything, "head dimensions").groups()
     if first != step:
         raise TableError("head dimensions do not start at their step")
-    methods = sorted(os.path.basename(path)[:-len(".mlir")] for path in files
-                     if path.startswith("kernels_ir/methods/") and path.endswith(".mlir"))
-    untested = [method for method in methods if f'"{method}"' not in everything]
-    if untested or not methods:
-        raise TableError(f"methods that no test in {NUMERICS} names: {join(untested) or 'all'}")
-    return [
-        ("Devices", join(DEVICE_NAMES.get(device, device) for device in devices)),
-        ("Data types of q, k, v, o", join(name.lower() for name in types) + " (sums in float32)"),
-        ("Head dimensions", f"every multiple of {step} up to {last}"),
-        ("Mask blocks", f"{join(numbers('kMaskBlocksQ'))} queries × {join(numbers('kMaskBlocksKv'))} keys"),
-        ("Methods", join(f"`{method}`" for method in methods) + ", and your own `.mlir` file"),
-    ]
+    blocks = f"{join(numbers('kMaskBlocksQ'))} queries × {join(numbers('kMaskBlocksKv'))} keys"
+    methods = tested_methods(root, everything)
+    devices = tested_devices(everything)
 
+    def row(name, cell_of):
+        return f"| {name} | " + " | ".join(cell_of(lacks) for _, lacks in devices) + " |"
 
-def make_table(root):
-    lines = ["| | |", "|---|---|"] + [f"| {name} | {value} |" for name, value in tested_rows(root)]
-    return "\n".join(lines) + "\n"
+    return "\n".join([
+        "| | " + " | ".join(DEVICE_NAMES[name] for name, _ in devices) + " |",
+        "|---" * (len(devices) + 1) + "|",
+        row("Data types of q, k, v, o (sums in float32)",
+            lambda lacks: join(name for name in types if name not in lacks)),
+        row("Head dimensions", lambda lacks: f"every multiple of {step} up to {last}"),
+        row("Mask blocks", lambda lacks: blocks),
+        row("Methods", lambda lacks: join(f"`{name}`" for name, selects in methods
+                                          if not (selects and "selection" in lacks))
+            + ("" if "selection" in lacks else ", your own `.mlir` file")),
+        row("Your own mask", lambda lacks: "lists" if "masks" in lacks else "lists or a bool mask"),
+        row("Softmax scale", lambda lacks: "positive" if "anyScale" in lacks else "any finite"),
+        row("Strides", lambda lacks: "last 1, none negative, 16-byte aligned rows" if "anyLayout" in lacks
+            else "last 1, others any"),
+    ]) + "\n"
 
 
 def replace_table(readme, table):
