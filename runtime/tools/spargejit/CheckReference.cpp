@@ -100,6 +100,7 @@ struct ErrorSums {
   double squaredError = 0;
   double squaredSize = 0;
 
+  /// `size` is what errors are relative to.
   void add(double expected, double found, double size, const QueryRow &row,
            std::int64_t channel) {
     if (!std::isfinite(expected) || !std::isfinite(found)) {
@@ -114,7 +115,7 @@ struct ErrorSums {
     double error = std::abs(found - expected);
     squaredError += error * error;
     squaredSize += size * size;
-    summary.largest = std::max(summary.largest, std::abs(expected));
+    summary.largest = std::max(summary.largest, size);
     if (error > summary.maxError) {
       summary.maxError = error;
       summary.maxRow = row;
@@ -237,7 +238,7 @@ CheckReport compareWithReference(const ReferenceProblem &problem,
         RowResult expected = referenceRow(problem, at);
         const float *o = rowOf(problem.o, at.batch, at.head, at.row);
         for (std::size_t d = 0; d < expected.o.size(); ++d)
-          sums.o.add(expected.o[d], o[d], expected.o[d], at,
+          sums.o.add(expected.o[d], o[d], std::abs(expected.o[d]), at,
                      static_cast<std::int64_t>(d));
         double lse = *rowOf(problem.lse, at.batch, at.head, at.row);
         sums.lse.add(expected.lse, lse, std::max(1.0, std::abs(expected.lse)),

@@ -40,7 +40,7 @@ struct ErrorSummary {
   std::int64_t maxChannel = 0; ///< of o; 0 for lse
   double maxFound = 0;
   double maxExpected = 0;
-  /// The largest absolute value of the reference.
+  /// The largest absolute value of the reference; of lse at least 1.
   double largest = 0;
   /// Elements that are NaN or infinite in one of the two only, or infinite with
   /// different signs; the first of them is described.

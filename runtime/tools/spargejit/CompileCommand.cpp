@@ -9,6 +9,7 @@
 #include "runtime/tools/spargejit/Commands.h"
 #include "runtime/tools/spargejit/files/FileAccess.h"
 #include "runtime/tools/spargejit/options/KernelOptions.h"
+#include "runtime/tools/spargejit/report/Note.h"
 #include "runtime/tools/spargejit/report/Progress.h"
 #include "spargejit/library.h"
 
@@ -58,6 +59,21 @@ const char *kindName(KernelArgument::Kind kind) {
   return "";
 }
 
+/// What only GPU kernels have.
+void addGpuLaunch(const LaunchInfo &launch, Json &json) {
+  json["threads"] = launch.threads;
+  json["shared_bytes"] = launch.sharedBytes;
+  json["persistent"] = launch.persistent;
+  json["tensor_maps"] = Json::array();
+  for (const TensorMap &map : launch.tensorMaps)
+    json["tensor_maps"].push_back(
+        {{"argument", map.argument},
+         {"element_type", dataTypeName(map.elementType)},
+         {"box_rows", map.boxRows},
+         {"box_columns", map.boxColumns},
+         {"swizzle_bytes", map.swizzleBytes}});
+}
+
 Json launchAsJson(const LaunchInfo &launch) {
   Json arguments = Json::array();
   for (const KernelArgument &argument : launch.arguments)
@@ -80,6 +96,9 @@ Json launchAsJson(const LaunchInfo &launch) {
 
 Json manifestOf(const MethodKernel &kernel, const cache::KernelKey &key,
                 const KernelArtifact &artifact, const std::string &fileName) {
+  Json launch = launchAsJson(artifact.launch);
+  if (!artifact.target.isHost())
+    addGpuLaunch(artifact.launch, launch);
   Json parameters = Json::object();
   for (const auto &[name, value] : kernel.spec.parameters)
     parameters[name] = cache::parameterText(value);
@@ -93,7 +112,7 @@ Json manifestOf(const MethodKernel &kernel, const cache::KernelKey &key,
             {"cpu", artifact.target.cpu},
             {"features", artifact.target.features}}},
           {"parameters", parameters},
-          {"launch", launchAsJson(artifact.launch)},
+          {"launch", launch},
           {"file", fileName},
           {"bytes", artifact.code.size()},
           {"xxh3_128", hashText(artifact.code).hex()}};
@@ -152,6 +171,12 @@ Result<std::vector<MethodKernel>> kernelsFor(const CompileOptions &options) {
                            options.kernel);
   for (const std::string &method : methods) {
     auto ofMethod = kernelsOfMethod(method, options.kernelOptions);
+    // All means all that there are.
+    if (options.kernel == "all" && !ofMethod &&
+        ofMethod.status().code() == ErrorCode::Unsupported) {
+      report::note("left out: " + ofMethod.status().message());
+      continue;
+    }
     if (!ofMethod)
       return ofMethod.status();
     kernels.insert(kernels.end(), ofMethod->begin(), ofMethod->end());

@@ -51,7 +51,7 @@ std::string describe(const LibraryInfo &library) {
   return fmt::format("{}{}", library.path,
                      library.version.empty()
                          ? std::string()
-                         : fmt::format(" (version {})", library.version));
+                         : fmt::format(" ({})", library.version));
 }
 
 Json toJson(const LibraryInfo &library) {
@@ -96,7 +96,7 @@ void printText() {
   }
   table.text("libcuda", describe(probeCudaDriver()));
   table.text("libnvrtc", describe(probeNvrtc()));
-  table.text("back ends", "cpu");
+  table.text("command runs on", "cpu");
   table.gap();
   table.text("cache", kMemoryCache);
   table.text("settings", describeEnvironment());
@@ -121,7 +121,7 @@ void printAsJson() {
     json["cpu"]["compiled_for"] = jit::builtInCodeGenerator().hostTarget().cpu;
   json["libcuda"] = toJson(probeCudaDriver());
   json["libnvrtc"] = toJson(probeNvrtc());
-  json["back_ends"] = {"cpu"};
+  json["command_runs_on"] = {"cpu"};
   json["cache"] = {{"kind", "memory"}, {"folder", nullptr}};
   json["settings"] = describeEnvironment();
   json["methods"] = namesOf("methods/");

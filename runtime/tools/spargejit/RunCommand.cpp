@@ -97,9 +97,9 @@ void printTable(const PreparedProblem &problem,
               fmt::format("{:.2f}", 100 * measurement.result.lists.density()),
               "%", "of the mask's blocks are selected");
   if (const auto &quality = measurement.quality) {
-    table.value("relative L1 error", fmt::format("{:.4g}", quality->relL1), "",
+    table.value("relative L1 error", report::formatRatio(quality->relL1), "",
                 "against dense attention in float32");
-    table.value("relative L2 error", fmt::format("{:.4g}", quality->relL2));
+    table.value("relative L2 error", report::formatRatio(quality->relL2));
     table.value("cosine similarity", fmt::format("{:.6f}", quality->cosine));
     table.value("recall", fmt::format("{:.2f}", 100 * quality->recall), "%",
                 "of the dense softmax mass is on selected blocks");
@@ -139,7 +139,7 @@ Result<int> run(const RunOptions &options) {
                                   options.repeat, !options.noDense, progress);
   }();
   if (!measurement)
-    return measurement.status();
+    return inTermsOfOptions(measurement.status(), *problem);
 
   if (!options.output.empty())
     if (Status status = writeOutput(options.output, measurement->result);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SystemProbe.h. Libraries are opened, asked for their version and closed; no
-// CUDA context is made.
+// SystemProbe.h. Libraries are opened and asked for their version; no CUDA
+// context is made.
 #include "runtime/tools/spargejit/SystemProbe.h"
+
+#include "runtime/backend/cuda/Driver.h"
+#include "runtime/base/Environment.h"
 
 #include <fmt/format.h>
 
@@ -97,17 +100,21 @@ int processorCount() {
 LibraryInfo probeCudaDriver() {
   LibraryInfo info;
   info.name = "libcuda";
-  OpenLibrary library("libcuda.so.1");
-  if (!library) {
-    info.reason = loaderMessage();
+  const Result<Environment> &settings = environment();
+  if (!settings) {
+    info.reason = settings.status().message();
+    return info;
+  }
+  auto driver = cuda::Driver::open(settings->cudaDriver);
+  if (!driver) {
+    info.reason = driver.status().message();
     return info;
   }
   info.found = true;
-  info.path = library.path();
-  int version = 0;
-  auto *ask = library.symbol<int(int *)>("cuDriverGetVersion");
-  if (ask && ask(&version) == 0)
-    info.version = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+  info.path = (*driver)->path();
+  int devices = (*driver)->deviceCount();
+  info.version = fmt::format("CUDA {}, {} device{}", (*driver)->versionText(),
+                             devices, devices == 1 ? "" : "s");
   return info;
 }
 
@@ -128,7 +135,7 @@ LibraryInfo probeNvrtc() {
     int minor = 0;
     auto *ask = library.symbol<int(int *, int *)>("nvrtcVersion");
     if (ask && ask(&major, &minor) == 0)
-      info.version = fmt::format("{}.{}", major, minor);
+      info.version = fmt::format("version {}.{}", major, minor);
     break;
   }
   return info;
@@ -138,12 +145,11 @@ Status cudaUnavailable() {
   LibraryInfo driver = probeCudaDriver();
   if (!driver.found)
     return Status(
-        ErrorCode::DriverError,
-        fmt::format("--device: cuda needs the NVIDIA driver, which was "
-                    "not found ({}): install it, or use --device cpu",
-                    driver.reason));
+        ErrorCode::Unsupported,
+        fmt::format("--device: cuda: {}; or use --device cpu", driver.reason));
   return Status(ErrorCode::Unsupported,
-                "--device: this build has no CUDA back end: use --device cpu");
+                "--device: cuda: this command runs on the CPU only so far: use "
+                "--device cpu");
 }
 
 } // namespace spargejit::tool

@@ -26,13 +26,13 @@ struct LibraryInfo {
   std::string name; ///< "libcuda"
   bool found = false;
   std::string path;    ///< where it was found
-  std::string version; ///< "13.0", or empty when it did not say
+  std::string version; ///< in words, or empty when it did not say
   std::string reason;  ///< the loader's message when it was not found
 };
 LibraryInfo probeCudaDriver();
 LibraryInfo probeNvrtc();
 
-/// Why `--device cuda` does not work here; never ok.
+/// Why `--device cuda` does not work; never ok.
 Status cudaUnavailable();
 
 } // namespace spargejit::tool

@@ -25,6 +25,9 @@ constexpr std::uint64_t kLengthBytes = 8;
 /// The format's own limit on the header.
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
+/// Headers have three levels: file, tensor, shape.
+constexpr int kMaxDepth = 8;
+
 struct DtypeName {
   const char *name;
   std::uint64_t bytes;
@@ -100,18 +103,23 @@ Result<std::string> readHeader(const InputFile &file) {
   return header;
 }
 
-/// Parses the header without exceptions; names that occur twice are an error,
-/// because which of the two would count is not defined.
+/// Parses the header without exceptions. Names that occur twice are an error,
+/// because which of the two would count is not defined; so is deep nesting,
+/// which no header needs and recursive code does not survive.
 Result<Json> parseHeader(const InputFile &file, const std::string &header) {
   std::set<std::string> names;
   std::string twice;
-  auto watchNames = [&](int depth, Json::parse_event_t event, Json &parsed) {
+  bool tooDeep = false;
+  auto watch = [&](int depth, Json::parse_event_t event, Json &parsed) {
     if (event == Json::parse_event_t::key && depth == 1)
       if (!names.insert(parsed.get<std::string>()).second)
         twice = parsed.get<std::string>();
-    return true;
+    tooDeep = tooDeep || depth > kMaxDepth;
+    return depth <= kMaxDepth;
   };
-  Json json = Json::parse(header, watchNames, false);
+  Json json = Json::parse(header, watch, false);
+  if (tooDeep)
+    return invalid(file.path(), "the header is nested too deeply");
   if (json.is_discarded() || !json.is_object())
     return invalid(file.path(), "the header is not a JSON object");
   if (!twice.empty())

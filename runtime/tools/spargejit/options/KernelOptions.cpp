@@ -19,7 +19,6 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
-#include <set>
 
 namespace spargejit::tool {
 
@@ -35,7 +34,8 @@ CLI::Validator architecture() {
         if (rest.starts_with("sm_")) {
           rest.remove_prefix(3);
           std::size_t digits = 0;
-          while (digits < rest.size() && std::isdigit(rest[digits]) != 0)
+          while (digits < rest.size() &&
+                 std::isdigit(static_cast<unsigned char>(rest[digits])) != 0)
             ++digits;
           std::string_view suffix = rest.substr(digits);
           good = digits >= 2 && digits <= 3 &&
@@ -61,11 +61,11 @@ plan::ProblemClass problemClass(const KernelOptions &options) {
 }
 
 /// Values for parameters of the kernels when no method says otherwise.
-ParameterMap defaultParameters(const KernelOptions &options) {
+ParameterMap defaultParameters(const KernelOptions &options, bool hasLists) {
   plan::ProblemClass kind = problemClass(options);
   ParameterMap known;
   for (const auto &[name, value] :
-       plan::defaultTuning(kind, targetOf(options), /*hasLists=*/true))
+       plan::defaultTuning(kind, targetOf(options), hasLists))
     known[name] = value;
   known["elem"] = kind.dtype;
   known["head_dim"] = kind.headDim;
@@ -73,7 +73,7 @@ ParameterMap defaultParameters(const KernelOptions &options) {
   known["mask_block_kv"] = kind.maskBlockKv;
   known["pool_block"] = kind.maskBlockQ;
   known["causal"] = std::int64_t{kind.causal};
-  known["has_lists"] = std::int64_t{1};
+  known["has_lists"] = std::int64_t{hasLists};
   known["keep_diagonal"] = std::int64_t{0};
   known["keep_first"] = std::int64_t{0};
   return known;
@@ -193,25 +193,38 @@ Target targetOf(const KernelOptions &options) {
   return target;
 }
 
+std::string kernelFolder(const std::string &arch) {
+  if (arch == "host")
+    return "kernels/portable/";
+  // The suffix of sm_90a is part of the target, not of the folder's name.
+  std::string digits = arch.substr(std::strlen("sm_"));
+  while (std::isdigit(static_cast<unsigned char>(digits.back())) == 0)
+    digits.pop_back();
+  return "kernels/sm" + digits + "/";
+}
+
 Result<KernelSource> findKernel(const std::string &kernel,
                                 const std::string &arch) {
   if (kernel.ends_with(".mlir"))
     return readKernelFile(kernel);
-  std::string own = arch == "host" ? "" : arch.substr(0, 2) + arch.substr(3);
-  while (!own.empty() && std::isdigit(own.back()) == 0)
-    own.pop_back();
-  for (const std::string &folder : {own, std::string("portable")}) {
-    std::string path = fmt::format("kernels/{}/{}.mlir", folder, kernel);
-    if (const auto *text = kernels_ir::findEmbeddedText(path))
-      return KernelSource{kernel, path, std::string(text->text)};
-  }
-  std::set<std::string> names;
-  for (const TextSummary &text : listTexts("kernels/"))
-    names.insert(text.name);
-  failUsage(
-      "KERNEL",
-      fmt::format("expected one of {}, or the path of an .mlir file, got {}",
-                  fmt::join(names, ", "), kernel));
+  std::string folder = kernelFolder(arch);
+  std::string path = folder + kernel + ".mlir";
+  if (const auto *text = kernels_ir::findEmbeddedText(path))
+    return KernelSource{kernel, path, std::string(text->text)};
+  std::vector<std::string> names;
+  for (const TextSummary &text : listTexts(folder))
+    names.push_back(text.name);
+  if (names.empty())
+    failUsage("--arch", fmt::format("there are no kernels for {}", arch));
+  failUsage("KERNEL",
+            fmt::format("expected one of {} (for {}), or the path of an .mlir "
+                        "file, got {}",
+                        fmt::join(names, ", "), arch, kernel));
+}
+
+bool hasKernel(const std::string &kernel, const std::string &arch) {
+  return kernels_ir::findEmbeddedText(kernelFolder(arch) + kernel + ".mlir") !=
+         nullptr;
 }
 
 Result<KernelSpec> makeSpec(const KernelSource &source,
@@ -221,7 +234,9 @@ Result<KernelSpec> makeSpec(const KernelSource &source,
   if (!parameters)
     return parameters.status();
   std::map<std::string, std::string> sets = splitSets(options.sets);
-  ParameterMap known = defaultParameters(options);
+  auto lists = sets.find("has_lists");
+  ParameterMap known =
+      defaultParameters(options, lists == sets.end() || lists->second != "0");
   KernelSpec spec;
   spec.kernel = source.kernel;
   spec.target = targetOf(options);
@@ -261,6 +276,11 @@ kernelsOfMethod(const std::string &method, const KernelOptions &options) {
     return plan.status();
   std::vector<MethodKernel> kernels;
   for (const PlanLaunch &launch : plan->launches) {
+    if (!hasKernel(launch.kernel, options.arch))
+      return Status(ErrorCode::Unsupported,
+                    fmt::format("method {} needs kernel {}, which there is not "
+                                "for {}",
+                                method, launch.kernel, options.arch));
     Result<KernelSource> source = findKernel(launch.kernel, options.arch);
     if (!source)
       return source.status();

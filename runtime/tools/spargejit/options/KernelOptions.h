@@ -35,9 +35,9 @@ struct KernelSource {
   std::string text;
 };
 
-/// `kernel` is the name of a built-in kernel (the architecture's own text
-/// before the portable one) or the path of an .mlir file that holds a kernel of
-/// the file's name. Usage error for another name, listing the kernels; IoError.
+/// `kernel` is the name of a built-in kernel of the architecture or the path of
+/// an .mlir file that holds a kernel of the file's name. Usage error for
+/// another name, listing the kernels; IoError.
 Result<KernelSource> findKernel(const std::string &kernel,
                                 const std::string &arch);
 
@@ -49,12 +49,17 @@ Result<KernelSpec> makeSpec(const KernelSource &source,
                             const KernelOptions &options);
 
 /// The specs of all kernels that `method` needs for the options. Without --set.
+/// Unsupported when one does not exist for the architecture.
 struct MethodKernel {
   KernelSource source;
   KernelSpec spec;
 };
 Result<std::vector<MethodKernel>> kernelsOfMethod(const std::string &method,
                                                   const KernelOptions &options);
+
+/// The folder of an architecture's kernels: "kernels/portable/" for the host,
+/// "kernels/sm90/" for sm_90a.
+std::string kernelFolder(const std::string &arch);
 
 /// What the code generator is to compile for.
 Target targetOf(const KernelOptions &options);

@@ -14,6 +14,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 
 namespace spargejit::tool {
 
@@ -33,13 +35,15 @@ void addInputOptions(CLI::App &command, ProblemOptions &options) {
       ->type_name("FILE");
   add("--input-k", source.npyK, "k, likewise")->type_name("FILE");
   add("--input-v", source.npyV, "v, likewise")->type_name("FILE");
-  add("--synthetic", source.synthetic,
-      "Made-up clustered, video-like q, k, v: batch, heads, tokens, head "
-      "dimension")
-      ->type_name("B,H,N,D");
+  CLI::Option *synthetic =
+      add("--synthetic", source.synthetic,
+          "Made-up clustered, video-like q, k, v: batch, heads, tokens, head "
+          "dimension")
+          ->type_name("B,H,N,D");
   add("--seed", source.seed, "Seed of --synthetic")
       ->type_name("N")
       ->capture_default_str()
+      ->needs(synthetic)
       ->check(integerBetween(0));
   add("--layout", options.layout,
       "Order of the files' dimensions: bhnd = [batch, heads, length, dim], "
@@ -131,19 +135,31 @@ void checkSource(const problem::InputSource &source) {
   }
 }
 
-/// The library names its own field; the user knows the option.
-std::string withoutField(const std::string &message) {
-  const std::string field = "config.method: ";
-  return message.rfind(field, 0) == 0 ? message.substr(field.size()) : message;
+/// "config.topK: x" becomes "--top-k: x".
+std::string withOptionName(std::string message) {
+  for (auto [field, option] : {std::pair{"config.method", "--method"},
+                               {"config.topK", "--top-k"},
+                               {"config.topP", "--top-p"},
+                               {"config.maskBlockQ", "--mask-block"},
+                               {"config.maskBlockKv", "--mask-block"},
+                               {"config.softmaxScale", "--softmax-scale"},
+                               {"config.blockMask", "--block-mask"},
+                               {"config.threads", "--threads"}}) {
+    std::string_view name = field;
+    if (message.starts_with(name) && message.size() > name.size() &&
+        !std::isalpha(static_cast<unsigned char>(message[name.size()])))
+      return option + message.substr(name.size());
+  }
+  return message;
 }
 
 Result<MethodPlan> planOf(const std::string &method) {
   auto text = plan::MethodLibrary().find(method);
   if (!text) {
-    std::string message = withoutField(text.status().message());
+    std::string message = withOptionName(text.status().message());
     if (text.status().code() == ErrorCode::InvalidArgument)
-      failUsage("--method", message);
-    return Status(text.status().code(), "--method: " + message);
+      throw CLI::ValidationError(message, CLI::ExitCodes::ValidationError);
+    return Status(text.status().code(), message);
   }
   return jit::builtInCodeGenerator().planMethod((*text)->text,
                                                 (*text)->fileName);
@@ -222,6 +238,15 @@ Result<PreparedProblem> prepareProblem(const ProblemOptions &options) {
     config.blockMask = *mask;
   }
   return prepared;
+}
+
+Status inTermsOfOptions(const Status &status, const PreparedProblem &problem) {
+  const std::string &message = status.message();
+  for (std::string_view tensor : {"q.", "k.", "v."})
+    if (message.starts_with(tensor))
+      return Status(status.code(),
+                    fmt::format("{}: {}", problem.inputs.description, message));
+  return Status(status.code(), withOptionName(message));
 }
 
 Json describeAsJson(const PreparedProblem &problem) {

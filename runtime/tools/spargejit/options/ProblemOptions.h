@@ -48,6 +48,10 @@ struct PreparedProblem {
 /// loads the inputs.
 Result<PreparedProblem> prepareProblem(const ProblemOptions &options);
 
+/// The library's failure with its field names ("config.topK: …", "k.sizes[3]:
+/// …") replaced by what the user knows: the option, or the input.
+Status inTermsOfOptions(const Status &status, const PreparedProblem &problem);
+
 /// What was asked, for the JSON output: input, method, shape, dtype and so on.
 nlohmann::ordered_json describeAsJson(const PreparedProblem &problem);
 

@@ -75,4 +75,9 @@ std::string formatMilliseconds(double milliseconds) {
                      std::clamp(4 - digitsBefore, 0, 5));
 }
 
+std::string formatRatio(double ratio) {
+  bool small = std::abs(ratio) < 0.001 && ratio != 0;
+  return small ? fmt::format("{:.2e}", ratio) : fmt::format("{:.4f}", ratio);
+}
+
 } // namespace spargejit::report

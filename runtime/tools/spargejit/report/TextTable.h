@@ -36,4 +36,7 @@ std::string formatGrid(const std::vector<std::vector<std::string>> &rows);
 /// A time with four significant digits, in milliseconds: "0.01234", "12.34".
 std::string formatMilliseconds(double milliseconds);
 
+/// A ratio with four decimals, or three digits when it is below 0.001.
+std::string formatRatio(double ratio);
+
 } // namespace spargejit::report
