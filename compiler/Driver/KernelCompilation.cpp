@@ -129,11 +129,12 @@ Status KernelCompilation::tile(const KernelSpec &spec) {
 
 Status KernelCompilation::lower(const KernelSpec &spec) {
   if (!spec.target.isHost()) {
+    std::vector<DataType> elementTypes = argumentElementTypes();
     Status status = runPasses([](mlir::OpPassManager &passes) {
       mlir::sparge::addNvvmLowerPasses(passes);
     });
     if (status)
-      describeGpuLaunch();
+      describeGpuLaunch(elementTypes);
     return status;
   }
   Status status = runPasses([&](mlir::OpPassManager &passes) {
@@ -160,8 +161,25 @@ void KernelCompilation::describeScratch() {
   }
 }
 
+/// Of the specialised kernel: for each argument its elements' type, Float32 for
+/// numbers.
+std::vector<DataType> KernelCompilation::argumentElementTypes() {
+  auto kernel = *module_->getOps<mlir::tile::KernelOp>().begin();
+  std::vector<DataType> types;
+  for (mlir::Type type : kernel.getBody().getArgumentTypes()) {
+    auto tensor = mlir::dyn_cast<mlir::tile::GlobalType>(type);
+    mlir::Type element = tensor ? tensor.getElementType() : type;
+    types.push_back(element.isBF16()        ? DataType::BFloat16
+                    : element.isF16()       ? DataType::Float16
+                    : element.isInteger(32) ? DataType::Int32
+                                            : DataType::Float32);
+  }
+  return types;
+}
+
 /// Attributes as in LaunchAttributes.h.
-void KernelCompilation::describeGpuLaunch() {
+void KernelCompilation::describeGpuLaunch(
+    const std::vector<DataType> &elementTypes) {
   auto function = *module_->getOps<mlir::LLVM::LLVMFuncOp>().begin();
   auto integer = [&](const char *name) {
     return function->getAttrOfType<mlir::IntegerAttr>(name).getInt();
@@ -176,6 +194,7 @@ void KernelCompilation::describeGpuLaunch() {
            .getAsRange<mlir::DenseI64ArrayAttr>()) {
     TensorMap map;
     map.argument = static_cast<int>(entry[0]);
+    map.elementType = elementTypes[static_cast<std::size_t>(map.argument)];
     map.boxRows = entry[1];
     map.boxColumns = entry[2];
     map.swizzleBytes = static_cast<int>(entry[3]);

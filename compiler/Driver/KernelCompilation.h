@@ -15,6 +15,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace spargejit::compiler {
 
@@ -45,7 +46,8 @@ private:
   Status emit(const KernelSpec &spec);
   void describeArguments();
   void describeScratch();
-  void describeGpuLaunch();
+  std::vector<DataType> argumentElementTypes();
+  void describeGpuLaunch(const std::vector<DataType> &elementTypes);
 
   mlir::MLIRContext context_;
   DiagnosticLog log_;

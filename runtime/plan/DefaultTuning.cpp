@@ -21,23 +21,32 @@ Tuning portableTuning(const ProblemClass &kind) {
           {"tile_columns", 64}};
 }
 
-/// kernels/sm90. One producer and, for each 64 query rows, one consumer
-/// warpgroup; their registers fill a multiprocessor's 65536:
-/// 128 · (24 + 2 · 240) = 64512. Two stages of everything, where 16-bit
-/// elements leave room for them in 227 KiB: heads of more than 128 take key
-/// tiles of 64, of more than 192 one stage of q (64 + 4 · 32 KiB).
+/// kernels/sm90, by what was fastest in
+/// bench/results/2026-11-30-h200-attention-fwd.md. Consumer warpgroups have 64
+/// query rows each, and with the producer's they fill a multiprocessor's 65536
+/// registers: 128 · (40 + 2 · 232), or 128 · (32 + 3 · 160) where short rows
+/// leave room for a third. Rings of two stages and more, as far as 16-bit
+/// elements fit 227 KiB.
 Tuning sm90Tuning(const ProblemClass &kind, bool hasLists) {
   constexpr std::int64_t kRowsPerWarp = 16;
+  const bool isShort = kind.headDim <= 64;
   // A program's rows share one list.
-  const std::int64_t tileQ = hasLists ? kind.maskBlockQ : 128;
-  const std::int64_t tileKv = kind.headDim > 128 ? 64 : 128;
+  const std::int64_t tileQ = hasLists ? kind.maskBlockQ : isShort ? 192 : 128;
+  // Wider than 128 only in few boxes: each is a copy of its own.
+  const bool isWide = isShort && hasLists && kind.maskBlockKv >= 64;
+  const std::int64_t tileKv = kind.headDim > 128 ? 64 : isWide ? 192 : 128;
   const std::int64_t keyBox =
       hasLists ? std::gcd(tileKv, kind.maskBlockKv) : tileKv;
-  return {{"tile_q", tileQ},          {"tile_kv", tileKv},
-          {"key_box", keyBox},        {"boxes", tileKv / keyBox},
-          {"swizzle_bytes", 128},     {"q_stages", kind.headDim > 192 ? 1 : 2},
-          {"kv_stages", 2},           {"consumer_warps", tileQ / kRowsPerWarp},
-          {"producer_registers", 24}, {"consumer_registers", 240}};
+  return {{"tile_q", tileQ},
+          {"tile_kv", tileKv},
+          {"key_box", keyBox},
+          {"boxes", tileKv / keyBox},
+          {"swizzle_bytes", kind.headDim % 64 == 32 ? 64 : 128},
+          {"q_stages", kind.headDim > 192 ? 1 : 2},
+          {"kv_stages", isWide ? 3 : 2},
+          {"consumer_warps", tileQ / kRowsPerWarp},
+          {"producer_registers", tileQ > 128 ? 32 : 40},
+          {"consumer_registers", tileQ > 128 ? 160 : 232}};
 }
 
 } // namespace

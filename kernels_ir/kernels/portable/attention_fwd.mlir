@@ -64,7 +64,10 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
   %count, %steps = scf.if %has_lists -> (index, index) {
     %row_counts = tile.slice %counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
     %count_i32 = tile.load_scalar %row_counts[%mask_row] : !tile.view<1 x i32> -> i32
-    %listed = arith.index_cast %count_i32 : i32 to index
+    %wanted = arith.index_cast %count_i32 : i32 to index
+    // No count reaches beyond the list's memory, whatever it says.
+    %capacity = tile.dim %indices, 3 : !tile.global<4 x i32>
+    %listed = arith.minsi %wanted, %capacity : index
     %list_steps = arith.ceildivsi %listed, %blocks_per_tile : index
     scf.yield %listed, %list_steps : index, index
   } else {

@@ -18,7 +18,9 @@ namespace spargejit {
 ///
 /// `indices` int32 [batch, qHeads, qBlocks, capacity] holds, in its first
 /// counts[b, h, i] slots, the absolute numbers of the selected key blocks, each
-/// at most once, in any order; slots beyond the count are never read.
+/// at most once, in any order; slots beyond the count are never read. Where
+/// validateLists is off, a count beyond the capacity means the capacity, and
+/// entries that are no key block are passed over.
 /// `counts` int32 [batch, qHeads, qBlocks]. qBlocks = ceil(qLen / maskBlockQ);
 /// block j covers keys [j·maskBlockKv, (j+1)·maskBlockKv) ∩ [0, kvLen).
 /// Lists that this library makes are ascending, with -1 in unused slots.
@@ -123,7 +125,8 @@ SPARGEJIT_API Result<BlockLists> selectBlocks(const TensorView &q,
                                               const AttentionConfig &config);
 
 /// Compiles and loads what a call with these arguments would need, and runs
-/// nothing. After it, such a call compiles nothing and loads nothing.
+/// nothing. After it, such a call compiles nothing and loads nothing. The
+/// tensors' memory is not looked at and may be null.
 SPARGEJIT_API Status prepare(const TensorView &q, const TensorView &k,
                              const TensorView &v, const AttentionConfig &config,
                              const AttentionOutputs &outputs = {});

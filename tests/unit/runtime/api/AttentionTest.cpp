@@ -70,6 +70,45 @@ TEST(Attention, SelectsAndAttends) {
   }
 }
 
+TEST(Attention, StaysInTheListsMemoryWhateverTheCountsSay) {
+  auto random = numerics::randomForTest();
+  CallShape shape;
+  shape.qLen = 300;
+  shape.kvLen = 400;
+  CallTrial trial(random, shape);
+  trial.config.method = "block_sparse";
+  trial.config.maskBlockQ = 64;
+  trial.config.maskBlockKv = 64;
+  const std::int64_t batch = trial.q().sizes[0], heads = trial.q().sizes[1];
+  constexpr std::int64_t kRows = 5, kCapacity = 2;
+  BlockLists lists;
+  lists.maskBlockQ = lists.maskBlockKv = 64;
+  lists.qLen = 300;
+  lists.kvLen = 400;
+  lists.indices =
+      *Tensor::allocate(DataType::Int32, {batch, heads, kRows, kCapacity});
+  lists.counts = *Tensor::allocate(DataType::Int32, {batch, heads, kRows});
+  reference::BlockMask mask(batch, heads, kRows, 7, false);
+  auto *entry = lists.indices.data<std::int32_t>();
+  auto *count = lists.counts.data<std::int32_t>();
+  for (std::int64_t b = 0; b < batch; ++b)
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t i = 0; i < kRows; ++i) {
+        // Row 0 is empty; the others claim more slots than there are, and hold
+        // a block that there is, then one that is not.
+        *count++ = i == 0 ? -3 : 2 + static_cast<std::int32_t>(1000 * i);
+        *entry = static_cast<std::int32_t>(random.below(7));
+        if (i > 0)
+          mask.set(b, h, i, *entry, true);
+        entry[1] = i % 2 ? -1 : 7;
+        entry += kCapacity;
+      }
+  trial.config.lists = &lists;
+  Status status = run(trial);
+  ASSERT_TRUE(status.ok()) << status.message();
+  trial.expectReference(&mask);
+}
+
 TEST(Attention, CompilesNothingAfterPrepareWhateverTheLength) {
   auto random = numerics::randomForTest();
   CallShape shape;

@@ -156,7 +156,8 @@ TEST(Planner, HasDefaultTuningForHopper) {
           EXPECT_EQ(tuning["tile_q"], 16 * tuning["consumer_warps"]);
           // 16-bit elements in whole swizzle spans; 227 KiB less what rings
           // of notes and barriers need.
-          std::int64_t columns = (headDim + 63) / 64 * 64;
+          std::int64_t span = tuning["swizzle_bytes"] / 2;
+          std::int64_t columns = (headDim + span - 1) / span * span;
           std::int64_t rows = tuning["q_stages"] * tuning["tile_q"] +
                               2 * tuning["kv_stages"] * tuning["tile_kv"];
           EXPECT_LE(2 * columns * rows, (227 - 2) << 10);
@@ -164,6 +165,7 @@ TEST(Planner, HasDefaultTuningForHopper) {
                         32 * tuning["consumer_warps"] *
                             tuning["consumer_registers"],
                     65536);
+          EXPECT_LE(tuning["key_box"], 256);
         }
 }
 
