@@ -153,6 +153,29 @@ TEST_P(AttentionLists, EntriesBehindTheCountAndStrayEntriesChangeNothing) {
   EXPECT_TRUE(trial.matchesReference(random));
 }
 
+// A count beyond the list's memory means all of the list, and a negative one
+// none of it: what follows in memory is another row's.
+// cases: 18
+TEST_P(AttentionLists, CountsBeyondTheListAreCutOff) {
+  Random random = randomForTest();
+  AttentionTrial trial(backend(), shapeOf(300, 700), random);
+  BlockMask mask = trial.shape.randomMask(random, 0.5);
+  for (std::int64_t j = 0; j < mask.kvBlocks; ++j) {
+    mask.set(0, 0, 1, j, true);
+    mask.set(0, 1, 2, j, false);
+  }
+  BlockLists lists = makeLists(trial.shape, mask, {.shuffled = true}, random);
+  trial.useLists(lists);
+  const OutputBits right = runForBits(trial);
+  EXPECT_TRUE(trial.matchesReference(random));
+  for (const std::int32_t beyond : {12, 13, 1 << 20, INT32_MAX}) {
+    lists.counts.data<std::int32_t>()[1] = beyond; // of 11
+    lists.counts.data<std::int32_t>()[5] = -beyond;
+    trial.useLists(lists);
+    EXPECT_EQ(runForBits(trial), right) << "count " << beyond;
+  }
+}
+
 TEST_P(AttentionLists, OrderOfTheListChangesNothing) {
   Random random = randomForTest();
   AttentionTrial trial(backend(), shapeOf(200, 900), random);
@@ -182,6 +205,7 @@ TEST_P(AttentionLists, MapAndListsOfOneMaskGiveTheSameBits) {
 
 // One map for all heads and batches, by strides of 0.
 TEST_P(AttentionLists, MapCanBeBroadcast) {
+  SPARGEJIT_NEEDS(masks);
   Random random = randomForTest();
   AttentionCase shape = shapeOf(200, 300);
   shape.batch = 2;

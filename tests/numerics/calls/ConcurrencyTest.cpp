@@ -40,6 +40,7 @@ SPARGEJIT_ON_EVERY_BACKEND(Concurrency);
 // belongs to this test alone.
 // cases: 72, 77
 TEST_P(Concurrency, ColdCallsCompileEachKernelOnce) {
+  SPARGEJIT_NEEDS(selection);
   const AttentionCase shape = {.batch = 1,
                                .qHeads = 2,
                                .kvHeads = 2,

@@ -141,13 +141,44 @@ BlockLists makeLists(const AttentionCase &shape, const BlockMask &mask,
   return lists;
 }
 
+AttentionCase withinAbilities(const TestBackend &backend, AttentionCase shape) {
+  const Abilities abilities = backend.abilities();
+  if (!abilities.float32 && shape.dtype == DataType::Float32)
+    shape.dtype = DataType::BFloat16;
+  for (Placement *placement : {&shape.inputs, &shape.outputs})
+    if (!abilities.anyLayout && (placement->layout == Layout::Reversed ||
+                                 placement->layout == Layout::OddBase))
+      placement->layout = Layout::HeadMajor;
+  return shape;
+}
+
+BlockLists listsOnHost(TestBackend &backend, const BlockLists &lists) {
+  BlockLists host = lists;
+  for (Tensor *tensor : {&host.indices, &host.counts}) {
+    const TensorView view = tensor->view();
+    if (view.device.kind == DeviceKind::Cpu)
+      continue;
+    const std::byte *from = tensor->data<std::byte>();
+    Tensor copy = Tensor::allocate(view.dtype, {view.sizes.begin(),
+                                                view.sizes.begin() + view.rank})
+                      .value();
+    backend.read(copy.data<std::byte>(), from,
+                 static_cast<std::size_t>(view.elementCount()) *
+                     dataTypeSize(view.dtype));
+    *tensor = copy;
+  }
+  return host;
+}
+
 AttentionTrial::AttentionTrial(TestBackend &backend, const AttentionCase &c,
                                Random &random)
-    : shape(c), q(makeTensor(backend, c, c.qHeads, c.qLen, c.inputs)),
-      k(makeTensor(backend, c, c.kvHeads, c.kvLen, c.inputs)),
-      v(makeTensor(backend, c, c.kvHeads, c.kvLen, c.inputs)),
-      o(makeTensor(backend, c, c.qHeads, c.qLen, c.outputs)),
-      lse(backend, DataType::Float32, {c.batch, c.qHeads, c.qLen}, c.outputs),
+    : shape(withinAbilities(backend, c)),
+      q(makeTensor(backend, shape, c.qHeads, c.qLen, shape.inputs)),
+      k(makeTensor(backend, shape, c.kvHeads, c.kvLen, shape.inputs)),
+      v(makeTensor(backend, shape, c.kvHeads, c.kvLen, shape.inputs)),
+      o(makeTensor(backend, shape, c.qHeads, c.qLen, shape.outputs)),
+      lse(backend, DataType::Float32, {c.batch, c.qHeads, c.qLen},
+          shape.outputs),
       backend_(&backend) {
   q.fillNormal(random);
   k.fillNormal(random);
@@ -160,6 +191,11 @@ AttentionTrial::AttentionTrial(TestBackend &backend, const AttentionCase &c,
 }
 
 void AttentionTrial::useMask(const BlockMask &m) {
+  if (!backend_->abilities().masks) {
+    Random unused(0); // ascending lists draw nothing
+    useLists(makeLists(shape, m, {}, unused));
+    return;
+  }
   mask = m;
   lists_.reset();
   config.lists = nullptr;
@@ -180,10 +216,27 @@ void AttentionTrial::useLists(const BlockMask &m, Random &random,
   useLists(makeLists(shape, m, style, random));
 }
 
+Tensor AttentionTrial::toBackend(const Tensor &tensor) const {
+  const TensorView &view = tensor.view();
+  if (view.device == backend_->device())
+    return tensor;
+  const auto bytes =
+      static_cast<std::size_t>(view.elementCount()) * dataTypeSize(view.dtype);
+  std::shared_ptr<std::byte> memory =
+      backend_->allocate(bytes, Surroundings::Poison, false);
+  backend_->write(memory.get(), tensor.data<std::byte>(), bytes);
+  return Tensor::adopt(memory, view.dtype,
+                       {view.sizes.begin(), view.sizes.begin() + view.rank},
+                       backend_->device());
+}
+
 void AttentionTrial::useLists(const BlockLists &lists) {
-  lists_ = lists;
-  mask = reference::maskOfLists(lists.indices.view(), lists.counts.view(),
+  const BlockLists host = listsOnHost(*backend_, lists);
+  mask = reference::maskOfLists(host.indices.view(), host.counts.view(),
                                 shape.kvBlocks());
+  lists_ = lists;
+  lists_->indices = toBackend(lists.indices);
+  lists_->counts = toBackend(lists.counts);
   config.blockMask.reset();
   config.lists = &*lists_;
   config.method = "block_sparse";
@@ -287,6 +340,8 @@ AttentionTrial::matchesReference(const std::vector<std::int64_t> &rows) const {
 }
 
 testing::AssertionResult AttentionTrial::isRight(Random &random) {
+  if (!backend_->abilities().anyScale && shape.scale() <= 0)
+    return failedWith(run(), ErrorCode::Unsupported, {"config.softmaxScale"});
   if (auto result = succeeded(run()); !result)
     return result << "\n  " << shape.describe();
   if (auto result = memoryIsIntact(); !result)

@@ -66,23 +66,33 @@ struct ListStyle {
   std::int64_t spareSlots = 0;
 };
 
+/// `shape` as far as the back end implements it: with another data type in
+/// place of float32, and with plain layouts.
+AttentionCase withinAbilities(const TestBackend &backend, AttentionCase shape);
+
 /// The lists of `mask`, in CPU memory.
 BlockLists makeLists(const AttentionCase &shape, const BlockMask &mask,
                      const ListStyle &style, Random &random);
 
+/// The lists in CPU memory, from wherever they are.
+BlockLists listsOnHost(TestBackend &backend, const BlockLists &lists);
+
 class AttentionTrial {
 public:
   /// q, k, v drawn from a normal distribution and rounded to the data type;
-  /// every key attended to until a mask is given.
+  /// every key attended to until a mask is given. What the back end does not
+  /// implement is replaced (withinAbilities()).
   AttentionTrial(TestBackend &backend, const AttentionCase &shape,
                  Random &random);
 
-  /// From now on method "block_sparse" with this bool mask.
+  /// From now on method "block_sparse" with this bool mask, or with its lists
+  /// where the back end takes no masks.
   void useMask(const BlockMask &mask);
   /// From now on method "block_sparse" with lists of this mask.
   void useLists(const BlockMask &mask, Random &random,
                 const ListStyle &style = {});
-  /// From now on method "block_sparse" with these lists.
+  /// From now on method "block_sparse" with these lists, in the CPU's memory or
+  /// in the back end's.
   void useLists(const BlockLists &lists);
 
   /// Poisons o and lse, calls attentionInto, fetches o and lse.
@@ -96,7 +106,8 @@ public:
   testing::AssertionResult matchesReference(Random &random) const;
   testing::AssertionResult
   matchesReference(const std::vector<std::int64_t> &rows) const;
-  /// run(), memoryIsIntact() and matchesReference().
+  /// run(), memoryIsIntact() and matchesReference(); for a scale that the back
+  /// end does not implement, that it says so.
   testing::AssertionResult isRight(Random &random);
 
   reference::AttentionValues
@@ -116,6 +127,7 @@ public:
 
 private:
   std::vector<std::int64_t> rowsToCheck(Random &random) const;
+  Tensor toBackend(const Tensor &tensor) const;
 
   TestBackend *backend_;
   std::optional<TestTensor> maskTensor_;

@@ -4,6 +4,8 @@
 // pages that fault.
 #include "tests/numerics/harness/TestBackend.h"
 
+#include "tests/numerics/harness/CudaTestBackend.h"
+
 #include <cstring>
 #include <stdexcept>
 #include <sys/mman.h>
@@ -49,7 +51,12 @@ public:
 
 const std::vector<TestBackend *> &availableBackends() {
   static CpuBackend cpu;
-  static const std::vector<TestBackend *> kBackends = {&cpu};
+  static const std::vector<TestBackend *> kBackends = [] {
+    std::vector<TestBackend *> backends = {&cpu};
+    if (TestBackend *cuda = cudaTestBackend())
+      backends.push_back(cuda);
+    return backends;
+  }();
   return kBackends;
 }
 

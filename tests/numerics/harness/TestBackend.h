@@ -22,10 +22,25 @@ enum class Surroundings {
   Fence,  ///< pages that fault when touched, right before and right after
 };
 
+/// What a back end implements so far. What it does not, it must refuse with
+/// Unsupported and the argument's name.
+struct Abilities {
+  bool float32 = true;
+  /// Scales of zero and below.
+  bool anyScale = true;
+  /// Bool masks; lists are always taken.
+  bool masks = true;
+  /// Negative strides, and addresses of less than 16 bytes' alignment.
+  bool anyLayout = true;
+  /// Methods that select blocks.
+  bool selection = true;
+};
+
 class TestBackend {
 public:
   virtual ~TestBackend() = default;
   virtual std::string name() const = 0;
+  virtual Abilities abilities() const { return {}; }
   virtual Device device() const = 0;
   /// True when Surroundings::Fence can be had.
   virtual bool hasFences() const = 0;
@@ -38,7 +53,8 @@ public:
   virtual void read(std::byte *to, const std::byte *from, std::size_t size) = 0;
 };
 
-/// The back ends that this machine can run; the CPU is always there.
+/// The back ends that this machine can run; the CPU is always there. A GPU is
+/// there when the driver opens and the device has kernels.
 const std::vector<TestBackend *> &availableBackends();
 
 /// Base of the suites that run once for every back end.
@@ -46,6 +62,11 @@ class BackendTest : public testing::TestWithParam<TestBackend *> {
 protected:
   TestBackend &backend() const { return *GetParam(); }
 };
+
+/// Ends the test, skipped, where the back end does not implement something.
+#define SPARGEJIT_NEEDS(ability)                                               \
+  if (!backend().abilities().ability)                                          \
+  GTEST_SKIP() << backend().name() << " does not implement " #ability
 
 inline std::string
 backendNameOf(const testing::TestParamInfo<TestBackend *> &info) {

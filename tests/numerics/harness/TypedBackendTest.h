@@ -15,6 +15,10 @@ namespace spargejit::numerics {
 class TypedBackendTest
     : public testing::TestWithParam<std::tuple<TestBackend *, DataType>> {
 protected:
+  void SetUp() override {
+    if (dtype() == DataType::Float32)
+      SPARGEJIT_NEEDS(float32);
+  }
   TestBackend &backend() const { return *std::get<0>(GetParam()); }
   DataType dtype() const { return std::get<1>(GetParam()); }
 };
