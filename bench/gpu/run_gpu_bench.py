@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times attention on the card beside cuDNN's dense attention (and FlexAttention's,
+with --flex): the same tensors, one process, in turns.
+
+Every figure is the median of at least 20 launches by events. "short": bursts of
+some milliseconds with rests between them, so that the card is at its full clock;
+"sustained": the same launches after a second of them without a rest. Rates count
+4 * query rows * visited keys * head_dim operations a head, each ragged block by
+the keys it has. Sampled rows are compared with float64 first.
+
+    run_gpu_bench.py --library FOLDER [--only NAME] [--seconds S] [--output FILE]
+"""
+import argparse
+import json
+import math
+import os
+import statistics
+import sys
+import time
+
+import torch
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from library import Library  # noqa: E402
+
+# name: heads, length, head_dim
+SHAPES = {
+    "wan-1.3b-480p": (12, 32760, 128),
+    "wan-14b-720p-8-heads": (8, 75600, 128),
+    "wan-14b-720p": (40, 75600, 128),
+    "hunyuan-video": (24, 115456, 128),
+    "cogvideox": (30, 17776, 64),
+    "flux": (24, 4608, 128),
+}
+DENSITIES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+MAX_ERROR = 3e-3  # relative L2 against float64
+
+
+def make_cases(only):
+    """(shape, density or None for dense, mask block, unequal counts), the ones that
+    promises are about first."""
+    cases = []
+    for shape in SHAPES:
+        # Dense attention of the largest shapes takes a fifth of a second a launch.
+        is_large = SHAPES[shape][0] * SHAPES[shape][1] ** 2 > 1e11
+        cases.append((shape, None, 64, False))
+        cases += [(shape, density, 64, False) for density in ((0.05, 0.1) if is_large else DENSITIES)]
+        cases += [(shape, 0.05, block, False) for block in ((16,) if is_large else (16, 32, 128))]
+        cases += [(shape, 0.05, 64, True)]
+    return [case for case in cases if not only or only in case[0]]
+
+
+def make_lists(heads, length, density, block, unequal, generator):
+    """int32 indices and counts on the device: random ascending blocks."""
+    rows, blocks = -(-length // 128), -(-length // block)
+    wanted = max(1, round(density * blocks))
+    counts = torch.full((1, heads, rows), wanted, dtype=torch.int64, device="cuda")
+    if unequal:  # coefficient of variation 0.5
+        factor = 1 + 0.5 * torch.randn(counts.shape, device="cuda", generator=generator)
+        counts = (counts * factor).round().long().clamp(1, blocks)
+    capacity = int(counts.max())
+    indices = torch.empty((1, heads, rows, capacity), dtype=torch.int32, device="cuda")
+    for head in range(heads):
+        order = torch.rand((rows, blocks), device="cuda", generator=generator).argsort(dim=1)[:, :capacity]
+        unused = torch.arange(capacity, device="cuda") >= counts[0, head, :, None]
+        order = order.masked_fill(unused, blocks).sort(dim=1).values
+        indices[0, head] = order.masked_fill(order == blocks, -1).int()
+    return indices, counts.int()
+
+
+def visited_pairs(lists, length, block, heads):
+    """Pairs of a query row and a key that the lists visit, over all heads."""
+    if lists is None:
+        return float(heads) * length * length
+    indices, counts = lists
+    keys = torch.where(indices >= 0, (length - indices.long() * block).clamp(max=block), 0).sum(dim=3)
+    rows = torch.full((counts.shape[2],), 128, device="cuda", dtype=torch.int64)
+    rows[-1] = length - 128 * (counts.shape[2] - 1)
+    return float((keys * rows).sum())
+
+
+def largest_error(q, k, v, o, lists, block, generator):
+    """Relative L2 of sampled rows against float64."""
+    heads, length = q.shape[1], q.shape[2]
+    error = norm = 0.0
+    for head in {0, heads - 1}:
+        for row in torch.randint(length, (6,), generator=generator, device="cuda").tolist() + [0, length - 1]:
+            scores = (k[0, head].double() @ q[0, head, row].double()) / math.sqrt(q.shape[3])
+            if lists is not None:
+                listed = lists[0][0, head, row // 128]
+                visible = torch.zeros(-(-length // block), dtype=torch.bool, device="cuda")
+                visible[listed[listed >= 0].long()] = True
+                scores = scores.masked_fill(~visible.repeat_interleave(block)[:length], -math.inf)
+            expected = torch.softmax(scores, 0) @ v[0, head].double()
+            error += float((o[0, head, row].double() - expected).square().sum())
+            norm += float(expected.square().sum())
+    return math.sqrt(error / norm)
+
+
+def time_launches(run, count):
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(2 * count)]
+    for i in range(count):
+        events[2 * i].record()
+        run()
+        events[2 * i + 1].record()
+    torch.cuda.synchronize()
+    return [events[2 * i].elapsed_time(events[2 * i + 1]) for i in range(count)]
+
+
+def time_in_turns(runs, seconds):
+    """{name: (short, sustained)} in milliseconds, each the median of at least 20."""
+    estimate = {name: statistics.median(time_launches(run, 3)) for name, run in runs.items()}
+    short = {name: [] for name in runs}
+    rounds = 5
+    for _ in range(rounds):
+        for name, run in runs.items():
+            time.sleep(0.05)
+            burst = max(4, min(20, int(4 / estimate[name]))) if estimate[name] < 20 else 4
+            short[name] += time_launches(run, burst)
+    sustained = {}
+    for name, run in runs.items():
+        launches = max(20, int(1000 * seconds / estimate[name]))
+        times = time_launches(run, launches)
+        sustained[name] = statistics.median(times[-max(20, launches // 4):])
+    return {name: (statistics.median(short[name]), sustained[name]) for name in runs}
+
+
+def cudnn_dense(q, k, v):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def run():
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    return run
+
+
+def flex_attention(q, k, v, lists, block):
+    """FlexAttention with the same blocks; its blocks have at least 128 keys."""
+    from torch.nn.attention import flex_attention as flex
+    if lists is None or block != 128:
+        return None
+    indices, counts = lists
+    blocks = -(-q.shape[2] // block)
+    padded = torch.zeros((*indices.shape[:3], blocks), dtype=torch.int32, device="cuda")
+    padded[..., :indices.shape[3]] = indices.clamp(min=0)
+    nothing = torch.zeros_like(counts)
+    mask = flex.BlockMask.from_kv_blocks(nothing, torch.zeros_like(padded), counts, padded, BLOCK_SIZE=(128, block),
+                                         seq_lengths=(q.shape[2], q.shape[2]))
+    compiled = torch.compile(flex.flex_attention)
+    return lambda: compiled(q, k, v, block_mask=mask)
+
+
+def measure(library, case, args):
+    shape, density, block, unequal = case
+    heads, length, head_dim = SHAPES[shape]
+    generator = torch.Generator(device="cuda").manual_seed(args.seed)
+    q, k, v = (torch.randn((1, heads, length, head_dim), device="cuda", dtype=torch.bfloat16, generator=generator)
+               for _ in range(3))
+    o = torch.full_like(q, math.nan)
+    lists = None if density is None else make_lists(heads, length, density, block, unequal, generator)
+    call = library.call(q, k, v, o, lists, (128, block))
+    begin = time.perf_counter()
+    call.prepare()
+    prepared = time.perf_counter() - begin
+    call()
+    error = largest_error(q, k, v, o, lists, block, generator)
+    runs = {"spargejit": call, "cudnn dense": cudnn_dense(q, k, v)}
+    flex = flex_attention(q, k, v, lists, block) if args.flex else None
+    if flex:
+        try:
+            flex()
+            runs["flex"] = flex
+        except Exception as failure:  # of a compiler that this machine may lack
+            print(f"no FlexAttention: {str(failure).splitlines()[0]}", file=sys.stderr, flush=True)
+    times = time_in_turns(runs, args.seconds)
+    pairs = visited_pairs(lists, length, block, heads)
+    operations = 4 * pairs * head_dim
+    result = {"shape": shape, "heads": heads, "length": length, "head_dim": head_dim,
+              "density": None if density is None else pairs / (heads * length * length),
+              "mask_block": block, "unequal": unequal, "relative_l2": error, "prepare_s": prepared}
+    for name, (short, sustained) in times.items():
+        work = 4 * heads * length * length * head_dim if name == "cudnn dense" else operations
+        result[name] = {"short_ms": short, "sustained_ms": sustained,
+                        "short_tflops": work / short * 1e-9, "sustained_tflops": work / sustained * 1e-9}
+    result["faster_than_cudnn_dense"] = [times["cudnn dense"][i] / times["spargejit"][i] for i in range(2)]
+    return result
+
+
+def row_of(result):
+    density = "dense" if result["density"] is None else f"{100 * result['density']:.1f} %"
+    ours, cudnn = result["spargejit"], result["cudnn dense"]
+    flex = f"{result['flex']['short_ms']:.3f}" if "flex" in result else ""
+    return (f"| {result['shape']} | {density}{' unequal' if result['unequal'] else ''} | {result['mask_block']} "
+            f"| {ours['short_ms']:.3f} | {ours['short_tflops']:.0f} | {ours['sustained_tflops']:.0f} "
+            f"| {cudnn['short_ms']:.2f} | {cudnn['short_tflops']:.0f} "
+            f"| {result['faster_than_cudnn_dense'][0]:.2f} | {result['faster_than_cudnn_dense'][1]:.2f} "
+            f"| {flex} | {result['relative_l2']:.1e} | {result['prepare_s']:.2f} |")
+
+
+HEADER = ("| shape | visited | block | ms | TFLOP/s | sustained | cuDNN dense ms | TFLOP/s | times | sustained "
+          "| Flex ms | rel L2 | prepare s |\n|" + "---|" * 13)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", required=True, help="folder of libspargejit.so and libspargejit_gpu_bench.so")
+    parser.add_argument("--only", default="", help="shapes whose name holds this")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of sustained load before its figure (default 0.5)")
+    parser.add_argument("--budget", type=float, default=480, help="seconds after which no case is begun (default 480)")
+    parser.add_argument("--flex", action="store_true", help="also FlexAttention, for mask blocks of 128")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--output", help="JSON file; the table goes beside it with .md")
+    args = parser.parse_args()
+    torch.backends.cuda.matmul.allow_tf32 = False
+    library = Library(args.library)
+    properties = torch.cuda.get_device_properties(0)
+    head = (f"spargejit {library.version()}, torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, "
+            f"{properties.name}, {properties.multi_processor_count} multiprocessors, seed {args.seed}")
+    print(head + "\n\n" + HEADER, flush=True)
+    results, failures, begin = [], 0, time.monotonic()
+    for case in make_cases(args.only):
+        if time.monotonic() - begin > args.budget:
+            print(f"stopped after {args.budget:.0f} s; not measured from {case} on", flush=True)
+            break
+        try:
+            results.append(measure(library, case, args))
+        except (RuntimeError, torch.OutOfMemoryError) as failure:
+            print(f"| {case} failed: {failure}", flush=True)
+            failures += 1
+            continue
+        print(row_of(results[-1]), flush=True)
+        failures += not results[-1]["relative_l2"] < MAX_ERROR
+        torch.cuda.empty_cache()
+    if args.output:
+        with open(args.output, "w", encoding="utf-8") as file:
+            json.dump({"head": head, "results": results}, file, indent=1)
+        with open(os.path.splitext(args.output)[0] + ".md", "w", encoding="utf-8") as file:
+            file.write("\n".join([head, "", HEADER] + [row_of(result) for result in results]) + "\n")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

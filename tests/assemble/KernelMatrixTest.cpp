@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every GPU kernel of the built-in methods, with the parameters that calls
+// would choose, compiled and given to ptxas: no spilled register, no stack, no
+// serialised product, no ignored setmaxnreg. Needs a toolkit's ptxas and no
+// GPU.
+#include "kernels_ir/embed/EmbeddedTexts.h"
+#include "runtime/jit/AssembleWithPtxas.h"
+#include "runtime/jit/DeviceJit.h"
+#include "runtime/plan/Planner.h"
+#include "spargejit/library.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <tuple>
+
+namespace spargejit {
+namespace {
+
+using plan::ProblemClass;
+
+Environment settingsWithPtxas() {
+  Environment settings;
+  if (const char *path = std::getenv("PATH"))
+    settings.searchPath = path;
+  if (const char *ptxas = std::getenv("SPARGEJIT_PTXAS"))
+    settings.ptxas = ptxas;
+  auto found = jit::findPtxas(settings);
+  settings.ptxas = found.ok() ? *found : "";
+  return settings;
+}
+
+Target hopper() {
+  Target target;
+  target.architecture = "sm_90a";
+  return target;
+}
+
+class KernelMatrix : public testing::TestWithParam<std::int64_t> {
+protected:
+  void SetUp() override {
+    if (!settings_.ptxas.empty())
+      return;
+    if (std::getenv("SPARGEJIT_REQUIRE_PTXAS"))
+      FAIL() << "no ptxas in SPARGEJIT_PTXAS, PATH or /usr/local/cuda/bin";
+    GTEST_SKIP() << "no ptxas in SPARGEJIT_PTXAS, PATH or /usr/local/cuda/bin";
+  }
+
+  void expectClean(const std::string &method, const ProblemClass &kind) {
+    jit::CodeGenerator &generator = jit::builtInCodeGenerator();
+    std::string fileName = "methods/" + method + ".mlir";
+    const auto *text = kernels_ir::findEmbeddedText(fileName);
+    ASSERT_NE(text, nullptr);
+    auto plan = generator.planMethod(std::string(text->text), fileName);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    for (const PlanLaunch &launch : plan->launches) {
+      auto kernel = jit_.text(launch.kernel);
+      ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+      auto spec = plan::specialiseLaunch(*plan, launch, kind, jit_.target(),
+                                         (*kernel)->parameters);
+      ASSERT_TRUE(spec.ok()) << spec.status().message();
+      auto code = jit_.code(*spec, **kernel);
+      EXPECT_TRUE(code.ok()) << code.status().message();
+      if (!code.ok())
+        continue;
+      // What a CTA of Hopper can have (CUDA C++ Programming Guide, table of
+      // compute capabilities).
+      EXPECT_LE((*code)->launch.sharedBytes, 227 << 10) << (*code)->what;
+      EXPECT_EQ((*code)->image.substr(1, 3), "ELF");
+      ++assembled_;
+    }
+  }
+
+  const Environment settings_ = settingsWithPtxas();
+  jit::DeviceJit jit_{jit::builtInCodeGenerator(), kernels_ir::embeddedTexts(),
+                      settings_, hopper()};
+  int assembled_ = 0;
+};
+
+class TensorCoreWidths : public KernelMatrix {};
+INSTANTIATE_TEST_SUITE_P(HeadDim, TensorCoreWidths,
+                         testing::Values(64, 96, 128, 192, 256),
+                         testing::PrintToStringParamName());
+
+TEST_P(TensorCoreWidths, AssembleInEveryConfiguration) {
+  for (DataType dtype : {DataType::BFloat16, DataType::Float16})
+    for (bool causal : {false, true}) {
+      expectClean("dense", {dtype, GetParam(), 128, 64, causal});
+      for (std::int64_t maskBlockKv : {16, 32, 64, 128})
+        for (std::int64_t maskBlockQ : {64, 128})
+          // 64-row blocks in one type: their code differs in rows alone.
+          if (maskBlockQ == 128 || dtype == DataType::BFloat16)
+            expectClean("block_sparse",
+                        {dtype, GetParam(), maskBlockQ, maskBlockKv, causal});
+    }
+  EXPECT_EQ(assembled_, 28);
+}
+
+class OtherWidths : public KernelMatrix {};
+INSTANTIATE_TEST_SUITE_P(HeadDim, OtherWidths,
+                         testing::Values(8, 16, 24, 32, 40, 72, 80, 104, 120,
+                                         136, 160, 200, 216, 224, 248),
+                         testing::PrintToStringParamName());
+
+TEST_P(OtherWidths, Assemble) {
+  const bool turn = GetParam() / 8 % 2 == 0;
+  expectClean("dense", {DataType::BFloat16, GetParam(), 128, 64, turn});
+  expectClean("block_sparse", {DataType::Float16, GetParam(), turn ? 64 : 128,
+                               16 << (GetParam() / 8 % 4), !turn});
+  EXPECT_EQ(assembled_, 2);
+}
+
+} // namespace
+} // namespace spargejit
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  // The reports of what is assembled.
+  spargejit::setLogCallback([](spargejit::LogLevel level,
+                               const std::string &line) {
+    if (level != spargejit::LogLevel::Debug && line.starts_with("assembled"))
+      std::printf("%s\n", line.c_str());
+  });
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# run.sh test|sanitize|bench [OPTIONS], in a folder made by make_bundle.sh, on a
+# machine with a GPU. Logs go to $OUT.
+set -eu
+folder=$(cd "$(dirname "$0")" && pwd)
+out=${OUT:-$PWD}
+what=${1:-test}
+[ $# -eq 0 ] || shift
+unpacked=${TMPDIR:-/tmp}/spargejit-gpu
+mkdir -p "$unpacked"
+for file in "$folder"/*.xz; do
+  name=$(basename "$file" .xz)
+  # libspargejit.so is loaded by its version's name as well.
+  [ "$unpacked/$name" -nt "$file" ] || xz -dc "$file" > "$unpacked/$name"
+done
+chmod +x "$unpacked/spargejit_gpu_tests"
+export SPARGEJIT_REQUIRE_GPU=1
+tests=$unpacked/spargejit_gpu_tests
+
+# Runs the tests that match; the log in $out/LOG.txt, a summary on the screen.
+run_tests() { # log, filter, command before the program
+  log=$out/$1.txt
+  filter=$2
+  shift 2
+  status=0
+  "$@" "$tests" --gtest_filter="$filter" > "$log" 2>&1 || status=$?
+  grep -E '^\[  (FAILED|SKIPPED) |median|cold|^seed|ERROR SUMMARY|driver CUDA|log of code|RACECHECK SUMMARY' "$log" | sort | uniq -c | sort -rn | head -60 || true
+  echo "$log: status $status, $(grep -c '^\[       OK' "$log" || true) passed"
+  return $status
+}
+
+failed=0
+case $what in
+test)
+  run_tests gpu_driver 'DriverPath.*' || failed=1
+  run_tests gpu_calls 'AttentionCall.*' || failed=1
+  run_tests gpu_numerics '*/Cuda*' || failed=1
+  ;;
+sanitize)
+  # Kernels that a few small cases make: short, since each access is checked.
+  cases='*AttentionLists.RowsWithoutBlocksAreZero/Cuda*:*AttentionLists.PartialLastBlockAnywhereInTheList/Cuda*:*AttentionCausal.ListsMayHoldHiddenBlocks/Cuda*:*AttentionExtremes.EqualScoresGiveTheMean/Cuda*:*AttentionViews.UnevenRowStrides/Cuda*:AttentionCall.RunsOnTwoStreamsAtOnce'
+  export SPARGEJIT_TEST_REDUCED=1
+  for tool in memcheck racecheck; do
+    run_tests gpu_$tool "$cases" compute-sanitizer --tool $tool --error-exitcode 9 || failed=1
+  done
+  ;;
+bench)
+  ln -sf libspargejit.so "$unpacked/libspargejit.so.0.1"
+  python3 "$folder/run_gpu_bench.py" --library "$unpacked" --output "$out/gpu_bench.json" "$@" || failed=1
+  ;;
+*)
+  echo "usage: run.sh test|sanitize|bench [OPTIONS]" >&2
+  exit 2
+  ;;
+esac
+exit $failed
