@@ -83,6 +83,9 @@ RelaxedCapture::~RelaxedCapture() { functions_.exchangeCaptureMode(&mode_); }
 
 Status expectNoCapture(const DeviceContext &device, StreamHandle stream,
                        const char *what) {
+  CurrentContext current(device); // whose legacy stream a null stream is
+  if (!current.status().ok())
+    return current.status();
   int status = kCaptureNone;
   ResultCode code =
       device.driver().functions().streamIsCapturing(stream, &status);

@@ -270,7 +270,7 @@ EXPORTED cuLaunchKernelEx(const LaunchConfig *config, void *function,
 }
 
 EXPORTED cuStreamIsCapturing(void *stream, int *status) {
-  int code = begin("cuStreamIsCapturing");
+  int code = beginInContext("cuStreamIsCapturing");
   std::lock_guard lock(state().mutex);
   // The legacy stream cannot be asked while another one is captured.
   if (code == result::kSuccess && !stream && !state().capturing.empty())
