@@ -46,14 +46,16 @@ std::string describeLists(std::int64_t qLen, std::int64_t kvLen,
 
 void checkLists(Checks &checks, const AttentionProblem &problem,
                 const BlockLists &lists, MemoryUse use) {
-  checks.that(lists.qLen == problem.qLen && lists.kvLen == problem.kvLen &&
-                  lists.maskBlockQ == problem.kind.maskBlockQ &&
-                  lists.maskBlockKv == problem.kind.maskBlockKv,
-              "config.lists: expected lists for {}, got lists for {}",
-              describeLists(problem.qLen, problem.kvLen,
-                            problem.kind.maskBlockQ, problem.kind.maskBlockKv),
-              describeLists(lists.qLen, lists.kvLen, lists.maskBlockQ,
-                            lists.maskBlockKv));
+  // The descriptions are made on failure only: this runs on every call.
+  if (lists.qLen != problem.qLen || lists.kvLen != problem.kvLen ||
+      lists.maskBlockQ != problem.kind.maskBlockQ ||
+      lists.maskBlockKv != problem.kind.maskBlockKv)
+    checks.that(false, "config.lists: expected lists for {}, got lists for {}",
+                describeLists(problem.qLen, problem.kvLen,
+                              problem.kind.maskBlockQ,
+                              problem.kind.maskBlockKv),
+                describeLists(lists.qLen, lists.kvLen, lists.maskBlockQ,
+                              lists.maskBlockKv));
   const TensorView &indices = lists.indices.view();
   const TensorView &counts = lists.counts.view();
   checkView(checks, "config.lists.indices", indices, 4,
