@@ -41,3 +41,6 @@ endforeach()
 if(EXISTS ${LLVM_TOOLS_BINARY_DIR}/ld.lld)
   add_link_options(-B${LLVM_TOOLS_BINARY_DIR} -fuse-ld=lld)
 endif()
+
+# LLVM's archives name libz3, of which no program here calls anything.
+add_link_options(-Wl,--as-needed)
