@@ -51,7 +51,9 @@ createPtxMachine(const Target &target) {
   if (!backend)
     return Status(ErrorCode::Internal, "LLVM has no PTX back end: " + error);
   llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  // Kernels write math.fma where they want one. A sum of products that is fused
+  // elsewhere is not the difference of equal numbers, 0, that they count on.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
       triple, target.architecture, kFeatures, options, std::nullopt,
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));

@@ -140,8 +140,11 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
       %count, %steps = scf.if %has_lists -> (index, index) {
         %row_counts = tile.slice %counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
         %count_i32 = tile.load_scalar %row_counts[%mask_row] : !tile.view<1 x i32> -> i32
+        // No count reaches beyond the list's memory, whatever it says.
         %not_negative = arith.maxsi %count_i32, %c0_i32 : i32
-        %listed = arith.index_cast %not_negative : i32 to index
+        %wanted = arith.index_cast %not_negative : i32 to index
+        %capacity = tile.dim %indices, 3 : !tile.global<4 x i32>
+        %listed = arith.minsi %wanted, %capacity : index
         %listed_boxes = arith.muli %listed, %blocks_per_tile_row : index
         %list_steps = arith.ceildivui %listed_boxes, %boxes : index
         scf.yield %listed, %list_steps : index, index
@@ -395,7 +398,9 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
           %unseen = arith.cmpf oeq, %max, %no_max : !rows
           %reference = arith.select %unseen, %zero_rows, %max : !row_mask, !rows
           %offset = arith.mulf %reference, %minus_scales : !rows
-          %shrink_exponent = math.fma %old_max, %row_scales, %offset : !rows
+          // Of the offsets as rounded, so that an unchanged maximum gives exactly 1.
+          %old_offset = arith.mulf %old_max, %minus_scales : !rows
+          %shrink_exponent = arith.subf %offset, %old_offset : !rows
           %shrink = math.exp2 %shrink_exponent : !rows
           %offsets = tile.expand %offset axis 1 : !rows -> !scores
           %exponents = math.fma %visible, %scales, %offsets : !scores

@@ -24,6 +24,7 @@ DeviceAddress addressOf(const void *data) {
 
 void freeMemory(const DeviceContext &device, void *data) {
   CurrentContext current(device);
+  RelaxedCapture relaxed(device.driver());
   ResultCode code = device.driver().functions().memoryFree(addressOf(data));
   // At the end of a process the driver may have gone first.
   if (code != result::kSuccess && code != result::kDeinitialized)

@@ -93,6 +93,7 @@ LoadedKernel::~LoadedKernel() {
   if (!module_)
     return;
   CurrentContext current(device_);
+  RelaxedCapture relaxed(device_.driver());
   ResultCode code = device_.driver().functions().moduleUnload(module_);
   // At the end of a process the driver may have gone first.
   if (code != result::kSuccess && code != result::kDeinitialized)

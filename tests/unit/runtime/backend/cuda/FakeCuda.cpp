@@ -196,6 +196,8 @@ EXPORTED cuModuleLoadDataEx(void **module, const void *image, unsigned count,
 }
 EXPORTED cuModuleUnload(void *module) {
   int code = beginInContext("cuModuleUnload");
+  if (code == result::kSuccess)
+    code = breakCaptures();
   std::lock_guard lock(state().mutex);
   delete static_cast<FakeModule *>(module);
   --state().modules;
@@ -301,6 +303,8 @@ EXPORTED cuMemAlloc_v2(DeviceAddress *address, std::size_t bytes) {
 }
 EXPORTED cuMemFree_v2(DeviceAddress address) {
   int code = beginInContext("cuMemFree_v2");
+  if (code == result::kSuccess)
+    code = breakCaptures();
   auto *memory = reinterpret_cast<void *>(static_cast<std::uintptr_t>(address));
   std::lock_guard lock(state().mutex);
   if (state().allocations.erase(memory) == 0)
