@@ -237,6 +237,43 @@ Status Engine::read(const TensorView &view, void *to) {
           static_cast<std::int64_t>(dataTypeSize(view.dtype)));
 }
 
+Result<Tensor> Engine::copy(const TensorView &dense, Device device) {
+  const std::vector<std::int64_t> sizes(dense.sizes.begin(),
+                                        dense.sizes.begin() + dense.rank);
+  Result<Tensor> result = device.kind == DeviceKind::Cpu
+                              ? Tensor::allocate(dense.dtype, sizes)
+                              : allocate(dense.dtype, sizes, device);
+  if (!result.ok())
+    return result;
+  const TensorView &to = result->view();
+  if (device.kind == DeviceKind::Cpu) {
+    Status status = read(dense, to.data);
+    return status.ok() ? result : status;
+  }
+  // Between devices by way of the host.
+  Tensor staging;
+  const void *from = dense.data;
+  if (dense.device.kind != DeviceKind::Cpu) {
+    auto copied = copy(dense, Device{});
+    if (!copied.ok())
+      return copied;
+    staging = *std::move(copied);
+    from = staging.view().data;
+  }
+  auto entry = devices_.find(device);
+  if (!entry.ok())
+    return entry.status();
+  Status status = (*entry)->device->write(
+      from, to.data,
+      to.elementCount() * static_cast<std::int64_t>(dataTypeSize(to.dtype)));
+  return status.ok() ? result : status;
+}
+
+Status Engine::synchronise(Device device) {
+  auto entry = devices_.find(device);
+  return entry.ok() ? (*entry)->device->synchronise() : entry.status();
+}
+
 Result<Engine *> Engine::process() {
   if (!environment().ok())
     return environment().status();
@@ -268,6 +305,21 @@ Result<Tensor> Tensor::allocate(DataType dtype,
   if (!engine.ok())
     return engine.status();
   return (*engine)->allocate(dtype, sizes, device);
+}
+
+Result<Tensor> Tensor::copyTo(Device device) const {
+  if (empty())
+    return Status(ErrorCode::InvalidArgument,
+                  "copyTo: expected a tensor with memory, got an empty one");
+  auto engine = Engine::process();
+  if (!engine.ok())
+    return engine.status();
+  return (*engine)->copy(view_, device);
+}
+
+Status synchronise(Device device) {
+  auto engine = Engine::process();
+  return engine.ok() ? (*engine)->synchronise(device) : engine.status();
 }
 
 Result<Tensor> attention(const TensorView &q, const TensorView &k,

@@ -39,6 +39,10 @@ public:
                           Device device);
   /// Copies a dense tensor to the host when all work on its device is done.
   Status read(const TensorView &view, void *to);
+  /// What Tensor::copyTo means.
+  Result<Tensor> copy(const TensorView &dense, Device device);
+  /// What spargejit::synchronise means.
+  Status synchronise(Device device);
 
   /// The built-in method names.
   const std::vector<std::string> &methodNames() const {

@@ -64,6 +64,10 @@ public:
                                       const AttentionConfig &config) = 0;
   /// Copies `bytes` to the host when all work given to the device is done.
   virtual Status read(const void *from, void *to, std::int64_t bytes) = 0;
+  /// Copies `bytes` from the host when all work given to the device is done.
+  virtual Status write(const void *from, void *to, std::int64_t bytes) = 0;
+  /// Waits for all work given to the device.
+  virtual Status synchronise() = 0;
 
   /// The functions of BlockListOps.h.
   virtual Status listsFromMask(const TensorView &mask,

@@ -168,17 +168,15 @@ Result<Workspace> CudaDevice::workspace(std::int64_t bytes,
 }
 
 Status CudaDevice::read(const void *from, void *to, std::int64_t bytes) {
-  {
-    cuda::CurrentContext current(*context_);
-    const cuda::Driver &driver = context_->driver();
-    Status status = current.status();
-    if (status.ok())
-      status = driver.check(driver.functions().contextSynchronize(),
-                            "cuCtxSynchronize");
-    if (!status.ok())
-      return status;
-  }
+  if (Status status = synchronise(); !status)
+    return status;
   return cuda::copyToHost(*context_, from, to, bytes, nullptr);
+}
+
+Status CudaDevice::write(const void *from, void *to, std::int64_t bytes) {
+  if (Status status = synchronise(); !status)
+    return status;
+  return cuda::copyFromHost(*context_, from, to, bytes, nullptr);
 }
 
 Status CudaDevice::listsFromMask(const TensorView &, const TensorView &,

@@ -38,6 +38,8 @@ public:
   Result<Workspace> workspace(std::int64_t bytes,
                               const AttentionConfig &config) override;
   Status read(const void *from, void *to, std::int64_t bytes) override;
+  Status write(const void *from, void *to, std::int64_t bytes) override;
+  Status synchronise() override { return cuda::synchronise(*context_); }
 
   /// Unsupported.
   Status listsFromMask(const TensorView &mask, const TensorView &indices,

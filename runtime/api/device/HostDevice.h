@@ -38,6 +38,10 @@ public:
   Result<Workspace> workspace(std::int64_t bytes,
                               const AttentionConfig &config) override;
   Status read(const void *from, void *to, std::int64_t bytes) override;
+  Status write(const void *from, void *to, std::int64_t bytes) override {
+    return read(from, to, bytes);
+  }
+  Status synchronise() override { return Status(); }
 
   Status listsFromMask(const TensorView &mask, const TensorView &indices,
                        const TensorView &counts,

@@ -32,6 +32,22 @@ void freeMemory(const DeviceContext &device, void *data) {
                  device.driver().errorText(code));
 }
 
+/// Starts a copy, of `bytes`, by `start` and waits for its stream.
+template <typename Start>
+Status copyAndWait(const DeviceContext &device, std::int64_t bytes,
+                   StreamHandle stream, const char *name, Start &&start) {
+  if (bytes == 0)
+    return Status();
+  CurrentContext current(device);
+  if (!current.status().ok())
+    return current.status();
+  const Driver &driver = device.driver();
+  if (Status status = driver.check(start(), name); !status)
+    return status;
+  return driver.check(driver.functions().streamSynchronize(stream),
+                      "cuStreamSynchronize");
+}
+
 } // namespace
 
 Result<std::shared_ptr<void>> allocateMemory(const DeviceContext &device,
@@ -54,20 +70,26 @@ Result<std::shared_ptr<void>> allocateMemory(const DeviceContext &device,
 
 Status copyToHost(const DeviceContext &device, const void *from, void *to,
                   std::int64_t bytes, StreamHandle stream) {
-  if (bytes == 0)
-    return Status();
+  return copyAndWait(device, bytes, stream, "cuMemcpyDtoHAsync", [&] {
+    return device.driver().functions().copyToHost(
+        to, addressOf(from), static_cast<std::size_t>(bytes), stream);
+  });
+}
+
+Status copyFromHost(const DeviceContext &device, const void *from, void *to,
+                    std::int64_t bytes, StreamHandle stream) {
+  return copyAndWait(device, bytes, stream, "cuMemcpyHtoDAsync", [&] {
+    return device.driver().functions().copyFromHost(
+        addressOf(to), from, static_cast<std::size_t>(bytes), stream);
+  });
+}
+
+Status synchronise(const DeviceContext &device) {
   CurrentContext current(device);
   if (!current.status().ok())
     return current.status();
-  const Driver &driver = device.driver();
-  Status status = driver.check(
-      driver.functions().copyToHost(to, addressOf(from),
-                                    static_cast<std::size_t>(bytes), stream),
-      "cuMemcpyDtoHAsync");
-  if (!status.ok())
-    return status;
-  return driver.check(driver.functions().streamSynchronize(stream),
-                      "cuStreamSynchronize");
+  return device.driver().check(device.driver().functions().contextSynchronize(),
+                               "cuCtxSynchronize");
 }
 
 Status fillWords(const DeviceContext &device, const TensorView &view,

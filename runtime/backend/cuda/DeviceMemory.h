@@ -24,6 +24,13 @@ Result<std::shared_ptr<void>> allocateMemory(const DeviceContext &device,
 Status copyToHost(const DeviceContext &device, const void *from, void *to,
                   std::int64_t bytes, StreamHandle stream);
 
+/// Copies `bytes` from the host after the work on `stream`, and waits for it.
+Status copyFromHost(const DeviceContext &device, const void *from, void *to,
+                    std::int64_t bytes, StreamHandle stream);
+
+/// Waits for all work given to the device's primary context.
+Status synchronise(const DeviceContext &device);
+
 /// Sets every element of a float32 or int32 view of rank 3 to the 32 bits
 /// given. Strides are not negative.
 Status fillWords(const DeviceContext &device, const TensorView &view,

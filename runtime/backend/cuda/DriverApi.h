@@ -157,6 +157,9 @@ struct LaunchConfig {
   X(memoryFree, "cuMemFree_v2", (DeviceAddress address))                       \
   X(copyToHost, "cuMemcpyDtoHAsync_v2",                                        \
     (void *to, DeviceAddress from, std::size_t bytes, StreamHandle stream))    \
+  X(copyFromHost, "cuMemcpyHtoDAsync_v2",                                      \
+    (DeviceAddress to, const void *from, std::size_t bytes,                    \
+     StreamHandle stream))                                                     \
   X(fillWords, "cuMemsetD32Async",                                             \
     (DeviceAddress to, unsigned value, std::size_t count,                      \
      StreamHandle stream))                                                     \

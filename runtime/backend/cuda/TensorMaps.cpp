@@ -95,7 +95,9 @@ Status encodeTensorMap(const Driver &driver, const TensorMap &map,
   std::array<std::uint32_t, kMaxRank> box{};
   std::array<std::uint32_t, kMaxRank> steps{};
   Status status = checkAddress(argument.name, slots[0]);
-  for (std::size_t i = 0; i < rank && status.ok(); ++i) {
+  if (!status.ok())
+    return status;
+  for (std::size_t i = 0; i < rank; ++i) {
     const std::size_t dimension = rank - 1 - i;
     const std::int64_t size = slots[1 + dimension];
     // The stride of a dimension of one element is never used, and callers have
@@ -106,6 +108,8 @@ Status encodeTensorMap(const Driver &driver, const TensorMap &map,
     if (status.ok() && i > 0)
       status = checkStride(argument.name, static_cast<int>(dimension), stride,
                            elementBytes);
+    if (!status.ok())
+      return status;
     sizes[i] = static_cast<std::uint64_t>(size);
     // The innermost stride is 1 and not told.
     if (i > 0)
@@ -113,8 +117,6 @@ Status encodeTensorMap(const Driver &driver, const TensorMap &map,
     box[i] = 1;
     steps[i] = 1;
   }
-  if (!status.ok())
-    return status;
   box[0] = static_cast<std::uint32_t>(map.boxColumns);
   box[1] = static_cast<std::uint32_t>(map.boxRows);
   ResultCode code = driver.functions().encodeTensorMap(

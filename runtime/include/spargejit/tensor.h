@@ -89,6 +89,11 @@ public:
                                     const std::vector<std::int64_t> &sizes,
                                     Device device = {});
 
+  /// A dense copy on `device`, made when all work given to both devices is
+  /// done; it waits for that, and cannot be captured in a graph.
+  /// InvalidArgument for an empty tensor; errors of allocate().
+  SPARGEJIT_API Result<Tensor> copyTo(Device device) const;
+
   bool empty() const { return view_.data == nullptr; }
   const TensorView &view() const { return view_; }
   template <typename T>
@@ -100,5 +105,10 @@ private:
   std::shared_ptr<void> storage_;
   TensorView view_;
 };
+
+/// Waits until all work given to `device` is done (on the CPU: nothing is left
+/// to wait for when a call returns). Reports errors that earlier launches left;
+/// Unsupported where there is no such device.
+SPARGEJIT_API Status synchronise(Device device);
 
 } // namespace spargejit

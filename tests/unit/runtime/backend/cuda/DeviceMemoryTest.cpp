@@ -60,6 +60,18 @@ TEST_F(DeviceMemoryTest, ComesToTheHostAfterTheStream) {
             ErrorCode::DriverError);
 }
 
+TEST_F(DeviceMemoryTest, ComesFromTheHostAfterTheStream) {
+  std::vector<int> from{1, 2, 3}, to(3);
+  ASSERT_TRUE(
+      copyFromHost(*device_, from.data(), to.data(), 12, stream(4)).ok());
+  EXPECT_EQ(to, from);
+  EXPECT_EQ(fake_.callsOf("cuStreamSynchronize"), 1);
+  fake_.failures["cuMemcpyHtoDAsync_v2"] = {700};
+  EXPECT_EQ(
+      copyFromHost(*device_, from.data(), to.data(), 12, stream(4)).code(),
+      ErrorCode::DriverError);
+}
+
 TEST_F(DeviceMemoryTest, FillsTheElementsOfAViewAndNothingElse) {
   auto random = numerics::randomForTest();
   for (int repeat = 0; repeat < 200; ++repeat) {

@@ -312,6 +312,14 @@ EXPORTED cuMemFree_v2(DeviceAddress address) {
   std::free(memory);
   return code;
 }
+EXPORTED cuMemcpyHtoDAsync_v2(DeviceAddress to, const void *from,
+                              std::size_t bytes, void *) {
+  int code = beginInContext("cuMemcpyHtoDAsync_v2");
+  if (code == result::kSuccess)
+    std::memcpy(reinterpret_cast<void *>(static_cast<std::uintptr_t>(to)), from,
+                bytes);
+  return code;
+}
 EXPORTED cuMemcpyDtoHAsync_v2(void *to, DeviceAddress from, std::size_t bytes,
                               void *) {
   int code = beginInContext("cuMemcpyDtoHAsync_v2");
