@@ -87,7 +87,9 @@ Result<Verdict> compare(const PreparedProblem &problem,
   report::Progress progress;
   progress.step("running the method", 0);
   Result<problem::MethodResult> result =
-      problem::runMethod(inputs, problem.config);
+      problem::runMethod(problem.inputsOnDevice, problem.config);
+  if (result)
+    result = problem::resultOnHost(*result);
   if (!result)
     return inTermsOfOptions(result.status(), problem);
   if (problem.blockMask.empty())

@@ -26,7 +26,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char *kDetails = R"(Output:
   density      selected blocks / all blocks of the mask
-  rel_l1       sum |O - O'| / sum |O|, O dense in float32, O' the method's
+  rel_l1       sum |O - O'| / sum |O|, O dense (in float32; on a GPU in the
+               inputs' dtype), O' the method's
   rel_l2       |O - O'| / |O| (Euclidean lengths)
   cosine       <O, O'> / (|O| |O'|)
   recall       mean share of the dense softmax mass on the selected blocks
@@ -44,7 +45,8 @@ Examples:
   spargejit run --input qkv.safetensors --method topk --top-k 0.1
   spargejit run --input-q q.npy --input-k k.npy --input-v v.npy --layout bnhd
   spargejit run --synthetic 1,2,16384,128 --mask-image mask.png --json
-  spargejit run --input qkv.safetensors --method my_method.mlir --no-dense)";
+  spargejit run --input qkv.safetensors --method my_method.mlir --no-dense
+  spargejit run --synthetic 1,12,32760,128 --dtype bfloat16 --device cuda)";
 
 struct RunOptions {
   ProblemOptions problem;
@@ -97,8 +99,12 @@ void printTable(const PreparedProblem &problem,
               fmt::format("{:.2f}", 100 * measurement.result.lists.density()),
               "%", "of the mask's blocks are selected");
   if (const auto &quality = measurement.quality) {
-    table.value("relative L1 error", report::formatRatio(quality->relL1), "",
-                "against dense attention in float32");
+    table.value(
+        "relative L1 error", report::formatRatio(quality->relL1), "",
+        fmt::format("against dense attention in {}",
+                    problem.inputsOnDevice.qView.device.kind == DeviceKind::Cpu
+                        ? "float32"
+                        : dataTypeName(problem.inputs.qView.dtype)));
     table.value("relative L2 error", report::formatRatio(quality->relL2));
     table.value("cosine similarity", fmt::format("{:.6f}", quality->cosine));
     table.value("recall", fmt::format("{:.2f}", 100 * quality->recall), "%",
@@ -135,7 +141,7 @@ Result<int> run(const RunOptions &options) {
 
   Result<problem::Measurement> measurement = [&] {
     report::Progress progress;
-    return problem::measureMethod(problem->inputs, problem->config,
+    return problem::measureMethod(problem->inputsOnDevice, problem->config,
                                   options.repeat, !options.noDense, progress);
   }();
   if (!measurement)

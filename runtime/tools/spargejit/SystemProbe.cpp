@@ -141,15 +141,4 @@ LibraryInfo probeNvrtc() {
   return info;
 }
 
-Status cudaUnavailable() {
-  LibraryInfo driver = probeCudaDriver();
-  if (!driver.found)
-    return Status(
-        ErrorCode::Unsupported,
-        fmt::format("--device: cuda: {}; or use --device cpu", driver.reason));
-  return Status(ErrorCode::Unsupported,
-                "--device: cuda: this command runs on the CPU only so far: use "
-                "--device cpu");
-}
-
 } // namespace spargejit::tool

@@ -32,7 +32,4 @@ struct LibraryInfo {
 LibraryInfo probeCudaDriver();
 LibraryInfo probeNvrtc();
 
-/// Why `--device cuda` does not work; never ok.
-Status cudaUnavailable();
-
 } // namespace spargejit::tool

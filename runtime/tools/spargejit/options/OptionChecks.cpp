@@ -10,10 +10,13 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 namespace spargejit::tool {
 
 namespace {
+
+constexpr std::string_view kCudaPrefix = "cuda:";
 
 /// The whole of `text` as a number, or nothing.
 template <typename Number>
@@ -73,6 +76,34 @@ CLI::Validator oneOf(const std::vector<std::string> &words) {
     return fmt::format("expected one of {}, got {}", fmt::join(words, ", "),
                        text);
   });
+}
+
+CLI::Validator deviceName() {
+  return unnamed([](const std::string &text) -> std::string {
+    if (text == "cpu" || text == "cuda")
+      return "";
+    auto ordinal = text.starts_with(kCudaPrefix)
+                       ? parseNumber<int>(text.substr(kCudaPrefix.size()))
+                       : std::nullopt;
+    if (ordinal && *ordinal >= 0)
+      return "";
+    return fmt::format("expected cpu, cuda or cuda:N, got {}", text);
+  });
+}
+
+Device deviceNamed(const std::string &text) {
+  if (text == "cpu")
+    return {};
+  auto ordinal = text.starts_with(kCudaPrefix)
+                     ? parseNumber<int>(text.substr(kCudaPrefix.size()))
+                     : std::nullopt;
+  return {DeviceKind::Cuda, ordinal.value_or(0)};
+}
+
+std::string deviceText(Device device) {
+  return device.kind == DeviceKind::Cpu
+             ? "cpu"
+             : fmt::format("{}{}", kCudaPrefix, device.ordinal);
 }
 
 CLI::Validator maskBlockText() {

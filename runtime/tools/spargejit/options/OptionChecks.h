@@ -34,6 +34,14 @@ CLI::Validator maskBlockText();
 /// A multiple of 8 from 8 to 256.
 CLI::Validator headDimension();
 
+/// "cpu", "cuda" or "cuda:N".
+CLI::Validator deviceName();
+
+/// The device of a text that deviceName() accepts; "cuda" is cuda:0.
+Device deviceNamed(const std::string &text);
+/// "cpu" or "cuda:N".
+std::string deviceText(Device device);
+
 /// The value of a text that maskBlockText() accepts.
 MaskBlock parseMaskBlock(const std::string &text);
 

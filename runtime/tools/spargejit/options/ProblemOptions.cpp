@@ -98,10 +98,11 @@ void addExecutionOptions(CLI::App &command, ProblemOptions &options) {
       "float32 for --synthetic]")
       ->type_name("T")
       ->check(oneOf({"float32", "bfloat16", "float16"}));
-  add("--device", options.device, "cpu or cuda")
+  add("--device", options.device,
+      "cpu, or a GPU: cuda (the first one) or cuda:N")
       ->type_name("DEVICE")
       ->capture_default_str()
-      ->check(oneOf({"cpu", "cuda"}));
+      ->check(deviceName());
   add("--threads", options.threads, "CPU threads; 0 = all")
       ->type_name("N")
       ->capture_default_str()
@@ -190,6 +191,17 @@ void checkMethodOptions(const ProblemOptions &options, const MethodPlan &plan) {
                           options.method));
 }
 
+/// The library says "device: ..." where a device cannot be had.
+Status deviceFailure(const Status &status, const std::string &device) {
+  constexpr std::string_view kField = "device: ";
+  std::string_view message = status.message();
+  if (message.starts_with(kField))
+    message.remove_prefix(kField.size());
+  return Status(status.code(), fmt::format("--device: {}: {}; or use --device "
+                                           "cpu",
+                                           device, message));
+}
+
 } // namespace
 
 void addProblemOptions(CLI::App &command, ProblemOptions &options) {
@@ -200,8 +212,6 @@ void addProblemOptions(CLI::App &command, ProblemOptions &options) {
 
 Result<PreparedProblem> prepareProblem(const ProblemOptions &options) {
   checkSource(options.source);
-  if (options.device == "cuda")
-    return cudaUnavailable();
   Result<MethodPlan> plan = planOf(options.method);
   if (!plan)
     return plan.status();
@@ -229,6 +239,10 @@ Result<PreparedProblem> prepareProblem(const ProblemOptions &options) {
   if (!inputs)
     return inputs.status();
   prepared.inputs = *std::move(inputs);
+  auto there = problem::inputsOn(prepared.inputs, deviceNamed(options.device));
+  if (!there)
+    return deviceFailure(there.status(), options.device);
+  prepared.inputsOnDevice = *std::move(there);
   if (!options.blockMask.empty()) {
     const TensorView &q = prepared.inputs.qView;
     auto mask = problem::loadBlockMask(options.blockMask, q.sizes[0],
@@ -268,8 +282,10 @@ Json describeAsJson(const PreparedProblem &problem) {
     json["top_p"] = config.topP;
   if (config.softmaxScale)
     json["softmax_scale"] = *config.softmaxScale;
-  json["device"] = "cpu";
-  json["threads"] = config.threads == 0 ? processorCount() : config.threads;
+  const Device device = problem.inputsOnDevice.qView.device;
+  json["device"] = deviceText(device);
+  if (device.kind == DeviceKind::Cpu)
+    json["threads"] = config.threads == 0 ? processorCount() : config.threads;
   return json;
 }
 
@@ -298,10 +314,13 @@ describeAsText(const PreparedProblem &problem) {
                         config.maskBlockKv, config.causal ? ", causal" : "");
   if (config.softmaxScale)
     method += fmt::format(", softmax scale {:.6g}", *config.softmaxScale);
-  std::string device = fmt::format(
-      "cpu, {}, {}",
-      plural(config.threads == 0 ? processorCount() : config.threads, "thread"),
-      dataTypeName(inputs.qView.dtype));
+  const Device place = problem.inputsOnDevice.qView.device;
+  std::string device = deviceText(place);
+  if (place.kind == DeviceKind::Cpu)
+    device +=
+        ", " + plural(config.threads == 0 ? processorCount() : config.threads,
+                      "thread");
+  device += fmt::format(", {}", dataTypeName(inputs.qView.dtype));
   if (inputs.originalDtype != inputs.qView.dtype)
     device += fmt::format(" (input is {})", dataTypeName(inputs.originalDtype));
   return {{"input", inputs.description},

@@ -36,7 +36,9 @@ void addProblemOptions(CLI::App &command, ProblemOptions &options);
 /// Inputs and configuration ready for a call. Not to be moved while in use: the
 /// configuration refers to the mask.
 struct PreparedProblem {
-  problem::AttentionInputs inputs;
+  problem::AttentionInputs inputs; ///< in host memory
+  /// The same on the device that was asked for.
+  problem::AttentionInputs inputsOnDevice;
   AttentionConfig config;
   /// The method reads top_k and top_p of the configuration.
   bool usesTopK = false;

@@ -95,8 +95,26 @@ Result<TensorView> viewAsBhnd(const Tensor &tensor, Layout layout) {
     sizes.insert(layout == Layout::Bhnd ? sizes.begin() : sizes.begin() + 1, 1);
   if (sizes.size() == 3)
     sizes.insert(sizes.begin(), 1);
-  TensorView dense = TensorView::contiguous(view.data, view.dtype, sizes);
+  TensorView dense =
+      TensorView::contiguous(view.data, view.dtype, sizes, view.device);
   return layout == Layout::Bhnd ? dense : dense.transposed(1, 2);
+}
+
+Result<AttentionInputs> inputsOn(const AttentionInputs &inputs, Device device) {
+  AttentionInputs there = inputs;
+  for (auto [tensor, view] : {std::pair{&there.q, &there.qView},
+                              {&there.k, &there.kView},
+                              {&there.v, &there.vView}}) {
+    if (tensor->view().device == device)
+      continue;
+    Result<Tensor> copy = tensor->copyTo(device);
+    if (!copy)
+      return copy.status();
+    *tensor = *std::move(copy);
+    view->data = tensor->view().data;
+    view->device = device;
+  }
+  return there;
 }
 
 Result<std::vector<std::int64_t>> parseSyntheticShape(const std::string &text) {

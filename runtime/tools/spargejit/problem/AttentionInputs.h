@@ -43,6 +43,9 @@ struct AttentionInputs {
 /// InvalidArgument for another rank.
 Result<TensorView> viewAsBhnd(const Tensor &tensor, Layout layout);
 
+/// The same inputs on `device`; they share memory where they are there already.
+Result<AttentionInputs> inputsOn(const AttentionInputs &inputs, Device device);
+
 /// Four positive numbers "B,H,N,D"; InvalidArgument otherwise.
 Result<std::vector<std::int64_t>> parseSyntheticShape(const std::string &text);
 

@@ -17,18 +17,44 @@ namespace spargejit::problem {
 
 namespace {
 
-/// Times `repeat` calls; `label` and `units` are for the progress line.
-Result<double> medianMilliseconds(int repeat, const std::string &label,
-                                  double units, report::Progress &progress,
+/// On a GPU, calls are timed together until they take this long, so that one
+/// wait for the device does not count.
+constexpr double kMillisecondsBetweenWaits = 5;
+constexpr int kMaxCallsBetweenWaits = 200;
+
+/// Milliseconds a call of `calls` in a row, the device's work included.
+Result<double> millisecondsPerCall(Device device, int calls,
+                                   const std::function<Status()> &call) {
+  auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < calls; ++i)
+    if (Status status = call(); !status)
+      return status;
+  if (Status status = synchronise(device); !status)
+    return status;
+  auto took = std::chrono::steady_clock::now() - start;
+  return std::chrono::duration<double, std::milli>(took).count() / calls;
+}
+
+/// Times `call` `repeat` times; `label` and `units` are for the progress line.
+Result<double> medianMilliseconds(Device device, int repeat,
+                                  const std::string &label, double units,
+                                  report::Progress &progress,
                                   const std::function<Status()> &call) {
+  int calls = 1;
+  if (device.kind == DeviceKind::Cuda) {
+    Result<double> estimate = millisecondsPerCall(device, 1, call);
+    if (!estimate)
+      return estimate;
+    calls = static_cast<int>(std::clamp(kMillisecondsBetweenWaits / *estimate,
+                                        1.0, double{kMaxCallsBetweenWaits}));
+  }
   std::vector<double> times;
   for (int i = 0; i < repeat; ++i) {
     progress.step(fmt::format("{} {} of {}", label, i + 1, repeat), units);
-    auto start = std::chrono::steady_clock::now();
-    if (Status status = call(); !status)
-      return status;
-    auto took = std::chrono::steady_clock::now() - start;
-    times.push_back(std::chrono::duration<double, std::milli>(took).count());
+    Result<double> time = millisecondsPerCall(device, calls, call);
+    if (!time)
+      return time;
+    times.push_back(*time);
   }
   std::sort(times.begin(), times.end());
   std::size_t half = times.size() / 2;
@@ -53,16 +79,24 @@ Result<AttentionInputs> widened(const AttentionInputs &inputs) {
   return wide;
 }
 
+/// The dense output for comparison is one of a run of its own.
+bool needsFloat32Run(const AttentionInputs &inputs) {
+  return inputs.qView.device.kind == DeviceKind::Cpu &&
+         inputs.qView.dtype != DataType::Float32;
+}
+
+/// `result` is of a first run, in the memory of the inputs' device.
 Status timeMethod(const AttentionInputs &inputs, const AttentionConfig &config,
-                  int repeat, double density, report::Progress &progress,
-                  Measurement &measurement) {
+                  int repeat, double density, const MethodResult &result,
+                  report::Progress &progress, Measurement &measurement) {
+  const Device device = inputs.qView.device;
   // selectBlocks refuses methods that select nothing; the method itself has
   // just run, so a refusal can mean nothing else.
   AttentionConfig attend = config;
   Result<BlockLists> lists = selectBlocks(inputs.qView, inputs.kView, config);
   if (lists) {
     Result<double> time =
-        medianMilliseconds(repeat, "selection", 0, progress, [&] {
+        medianMilliseconds(device, repeat, "selection", 0, progress, [&] {
           return selectBlocks(inputs.qView, inputs.kView, config).status();
         });
     if (!time)
@@ -70,16 +104,16 @@ Status timeMethod(const AttentionInputs &inputs, const AttentionConfig &config,
     measurement.msSelect = *time;
     attend.method = "block_sparse";
     attend.blockMask.reset();
-    attend.lists = &measurement.result.lists;
+    attend.lists = &result.lists;
   } else if (lists.status().code() != ErrorCode::InvalidArgument) {
     return lists.status();
   }
 
-  Result<TensorView> o = viewAsBhnd(measurement.result.o, inputs.layout);
+  Result<TensorView> o = viewAsBhnd(result.o, inputs.layout);
   if (!o)
     return o.status();
   Result<double> time =
-      medianMilliseconds(repeat, "attention", density, progress, [&] {
+      medianMilliseconds(device, repeat, "attention", density, progress, [&] {
         return attentionInto(*o, inputs.qView, inputs.kView, inputs.vView,
                              attend);
       });
@@ -104,8 +138,9 @@ Status compareDense(const AttentionInputs &inputs,
   Result<TensorView> o = viewAsBhnd(dense->o, inputs.layout);
   if (!o)
     return o.status();
+  const Device device = inputs.qView.device;
   Result<double> time =
-      medianMilliseconds(repeat, "dense attention", 1, progress, [&] {
+      medianMilliseconds(device, repeat, "dense attention", 1, progress, [&] {
         return attentionInto(*o, inputs.qView, inputs.kView, inputs.vView,
                              denseConfig);
       });
@@ -113,7 +148,7 @@ Status compareDense(const AttentionInputs &inputs,
     return time.status();
   measurement.msDense = *time;
 
-  if (inputs.q.view().dtype != DataType::Float32) {
+  if (needsFloat32Run(inputs)) {
     progress.step("dense attention in float32", 1);
     Result<AttentionInputs> wide = widened(inputs);
     if (!wide)
@@ -122,30 +157,60 @@ Status compareDense(const AttentionInputs &inputs,
     if (!dense)
       return dense.status();
   }
+  dense = resultOnHost(*dense);
+  if (!dense)
+    return dense.status();
+  Result<Tensor> denseO = convertTensor(dense->o, DataType::Float32);
+  if (!denseO)
+    return denseO.status();
   Result<Tensor> sparse =
       convertTensor(measurement.result.o, DataType::Float32);
   if (!sparse)
     return sparse.status();
   measurement.quality =
-      compareWithDense(dense->o, dense->lse, *sparse, measurement.result.lse);
+      compareWithDense(*denseO, dense->lse, *sparse, measurement.result.lse);
   return Status();
+}
+
+/// An output of NaN on the inputs' device.
+Result<Tensor> poisonedOutput(DataType dtype,
+                              const std::vector<std::int64_t> &sizes,
+                              Device device) {
+  Result<Tensor> output = Tensor::allocate(dtype, sizes);
+  if (!output)
+    return output;
+  poison(*output);
+  return device.kind == DeviceKind::Cpu ? output : output->copyTo(device);
 }
 
 } // namespace
 
+Result<MethodResult> resultOnHost(const MethodResult &result) {
+  MethodResult host = result;
+  for (Tensor *tensor :
+       {&host.o, &host.lse, &host.lists.indices, &host.lists.counts}) {
+    if (tensor->empty() || tensor->view().device.kind == DeviceKind::Cpu)
+      continue;
+    Result<Tensor> copy = tensor->copyTo(Device{});
+    if (!copy)
+      return copy.status();
+    *tensor = *std::move(copy);
+  }
+  return host;
+}
+
 Result<MethodResult> runMethod(const AttentionInputs &inputs,
                                const AttentionConfig &config) {
   const TensorView &shape = inputs.q.view();
-  Result<Tensor> o = Tensor::allocate(shape.dtype, shapeOf(shape));
+  Result<Tensor> o = poisonedOutput(shape.dtype, shapeOf(shape), shape.device);
   if (!o)
     return o.status();
-  Result<Tensor> lse =
-      Tensor::allocate(DataType::Float32, {inputs.qView.sizes.begin(),
-                                           inputs.qView.sizes.begin() + 3});
+  Result<Tensor> lse = poisonedOutput(
+      DataType::Float32,
+      {inputs.qView.sizes.begin(), inputs.qView.sizes.begin() + 3},
+      shape.device);
   if (!lse)
     return lse.status();
-  poison(*o);
-  poison(*lse);
   Result<TensorView> oView = viewAsBhnd(*o, inputs.layout);
   if (!oView)
     return oView.status();
@@ -171,16 +236,19 @@ Result<Measurement> measureMethod(const AttentionInputs &inputs,
   Result<MethodResult> result = runMethod(inputs, config);
   if (!result)
     return result.status();
-  measurement.result = *std::move(result);
+  Result<MethodResult> onHost = resultOnHost(*result);
+  if (!onHost)
+    return onHost.status();
+  measurement.result = *std::move(onHost);
 
   // One unit is the work of one dense run.
   double density = measurement.result.lists.density();
   double denseRuns = compare ? repeat + 1 : 0;
-  if (compare && inputs.q.view().dtype != DataType::Float32)
+  if (compare && needsFloat32Run(inputs))
     denseRuns += 1;
   progress.expect(density * repeat + denseRuns);
-  if (Status status =
-          timeMethod(inputs, config, repeat, density, progress, measurement);
+  if (Status status = timeMethod(inputs, config, repeat, density, *result,
+                                 progress, measurement);
       !status)
     return status;
   if (compare)

@@ -20,12 +20,16 @@ struct MethodResult {
   BlockLists lists;
 };
 
-/// Runs `config` once, into memory that was filled with NaN before.
+/// The same result in host memory.
+Result<MethodResult> resultOnHost(const MethodResult &result);
+
+/// Runs `config` once, on the inputs' device, into memory there that was filled
+/// with NaN before.
 Result<MethodResult> runMethod(const AttentionInputs &inputs,
                                const AttentionConfig &config);
 
 struct Measurement {
-  MethodResult result;
+  MethodResult result; ///< in host memory
   /// Median times in milliseconds; a method that selects nothing has no
   /// selection to time and `msSelect` is 0.
   double msSelect = 0;
@@ -35,9 +39,12 @@ struct Measurement {
   std::optional<Quality> quality;
 };
 
-/// Runs `config` (once to warm up, then `repeat` times for each part), and,
-/// with `compare`, dense attention as often. The dense output that errors refer
-/// to is float32, computed from the inputs as rounded to their dtype.
+/// Runs `config` on the inputs' device (once to warm up, then `repeat` times
+/// for each part), and, with `compare`, dense attention as often. On a GPU,
+/// where a call does not wait, each of the `repeat` times is that of several
+/// calls and one wait, divided by their number. The dense output that errors
+/// refer to is float32 on the CPU, computed from the inputs as rounded to their
+/// dtype; on a GPU it is that of the inputs' dtype.
 Result<Measurement> measureMethod(const AttentionInputs &inputs,
                                   const AttentionConfig &config, int repeat,
                                   bool compare, report::Progress &progress);
