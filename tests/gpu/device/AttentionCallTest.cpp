@@ -70,6 +70,17 @@ TEST_F(AttentionCall, GivesTheSameBitsTwoHundredTimes) {
   }
 }
 
+// More rows of blocks than multiprocessors: each CTA works on several, and
+// every hand-over in shared memory comes round more than once.
+TEST_F(AttentionCall, WorksOnSeveralRowsACta) {
+  Random random = randomForTest();
+  AttentionCase shape = kShape;
+  shape.qLen = 6000;
+  AttentionTrial trial(backend(), shape, random);
+  useRandomLists(trial, random);
+  EXPECT_TRUE(trial.isRight(random));
+}
+
 TEST_F(AttentionCall, SeesWhatItsStreamHasWritten) {
   Random random = randomForTest();
   AttentionTrial trial(backend(), kShape, random);
