@@ -5,19 +5,13 @@
 // runs wgmma one by one.
 #pragma once
 
-#include "runtime/base/Environment.h"
+#include "runtime/jit/ToolkitPrograms.h"
 #include "spargejit/status.h"
 
 #include <chrono>
 #include <string>
 
 namespace spargejit::jit {
-
-/// The program to use: the one that SPARGEJIT_PTXAS names, or the first of
-/// that name in PATH, or the toolkit's usual place.
-/// IoError for a SPARGEJIT_PTXAS that is no program; Unsupported, with the
-/// places looked at, when there is none.
-Result<std::string> findPtxas(const Environment &settings);
 
 struct AssembledCode {
   /// A cubin: an ELF file. Empty when the PTX could not be assembled.

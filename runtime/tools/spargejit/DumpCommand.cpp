@@ -2,7 +2,10 @@
 //
 // `spargejit dump`: the text of one stage of a kernel's compilation, a method
 // with its plan, or the list of what there is.
+#include "runtime/jit/AssembleWithPtxas.h"
+#include "runtime/jit/AssemblyReport.h"
 #include "runtime/jit/CodeGenerator.h"
+#include "runtime/jit/DisassembleCubin.h"
 #include "runtime/plan/MethodLibrary.h"
 #include "runtime/tools/spargejit/Commands.h"
 #include "runtime/tools/spargejit/options/KernelOptions.h"
@@ -24,22 +27,30 @@ constexpr const char *kDetails = R"(Stages:
   tile        loops over tiles, tuning applied
   lower       the target's dialects
   emit        LLVM IR
-  asm         assembly, or PTX for a GPU
+  asm         assembly, or PTX for a GPU (ptx is the same)
+GPU only, by a CUDA toolkit's programs where they are found:
+  sass        machine code (ptxas, then nvdisasm or cuobjdump)
+  report      what ptxas says of registers, spills, stack and shared memory
 
 Examples:
   spargejit dump --list
   spargejit dump attention_fwd --head-dim 64 --dtype bfloat16 --stage specialise
   spargejit dump attention_fwd --set tile_kv=128 --set has_lists=0 --stage asm
   spargejit dump my_kernel.mlir --stage lower
+  spargejit dump attention_fwd --arch sm_90a --dtype bfloat16 --stage report
   spargejit dump method:spargeattention2)";
 
-constexpr std::array<std::pair<const char *, compiler::Stage>, 6> kStages = {{
+constexpr const char *kSass = "sass";
+constexpr const char *kReport = "report";
+
+constexpr std::array<std::pair<const char *, compiler::Stage>, 7> kStages = {{
     {"input", compiler::Stage::Input},
     {"specialise", compiler::Stage::Specialise},
     {"tile", compiler::Stage::Tile},
     {"lower", compiler::Stage::Lower},
     {"emit", compiler::Stage::Emit},
     {"asm", compiler::Stage::Assembly},
+    {"ptx", compiler::Stage::Assembly},
 }};
 
 struct DumpOptions {
@@ -135,6 +146,47 @@ compiler::Stage stageNamed(const std::string &name) {
   return compiler::Stage::Emit;
 }
 
+void print(const std::string &text) {
+  fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
+}
+
+/// What becomes of a GPU kernel's PTX: its SASS, or the assembler's report.
+Result<int> dumpAssembled(const std::string &ptx,
+                          const std::string &architecture,
+                          const std::string &stage) {
+  const Result<Environment> &settings = environment();
+  if (!settings)
+    return settings.status();
+  auto ptxas = jit::findPtxas(*settings);
+  if (!ptxas)
+    return Status(ptxas.status()).withContext("--stage: " + stage);
+  auto code = jit::assembleWithPtxas(*ptxas, ptx, architecture);
+  if (!code)
+    return code.status();
+  if (!code->failure.empty())
+    return Status(
+        ErrorCode::CompileFailed,
+        fmt::format("{} {}:\n{}", code->command, code->failure, code->log));
+  if (stage == kReport) {
+    const jit::AssemblyReport report = jit::parseAssemblerLog(code->log);
+    print(jit::describeReport(report));
+    std::vector<std::string> remarks = jit::faultsOf(report);
+    remarks.insert(remarks.end(), report.warnings.begin(),
+                   report.warnings.end());
+    for (const std::string &remark : remarks)
+      print(remark);
+    return remarks.empty() ? 0 : 1;
+  }
+  auto program = jit::findDisassembler(*settings, *ptxas);
+  if (!program)
+    return Status(program.status()).withContext("--stage: " + stage);
+  auto text = jit::disassembleCubin(*program, code->cubin);
+  if (!text)
+    return text.status();
+  print(*text);
+  return 0;
+}
+
 Result<int> dump(const DumpOptions &options) {
   if (options.list) {
     printList();
@@ -153,11 +205,19 @@ Result<int> dump(const DumpOptions &options) {
   Result<KernelSpec> spec = makeSpec(*source, options.kernelOptions);
   if (!spec)
     return spec.status();
+  const std::string &architecture = options.kernelOptions.arch;
+  const bool assembled = options.stage == kSass || options.stage == kReport;
+  if ((assembled || options.stage == "ptx") && architecture == "host")
+    failUsage("--stage", fmt::format("{}: expected --arch of a GPU, got host",
+                                     options.stage));
   Result<std::string> text = jit::builtInCodeGenerator().dumpKernel(
-      source->text, source->fileName, *spec, stageNamed(options.stage));
+      source->text, source->fileName, *spec,
+      assembled ? compiler::Stage::Assembly : stageNamed(options.stage));
   if (!text)
     return text.status();
-  fmt::print("{}{}", *text, text->ends_with('\n') ? "" : "\n");
+  if (assembled)
+    return dumpAssembled(*text, architecture, options.stage);
+  print(*text);
   return 0;
 }
 
@@ -177,9 +237,11 @@ CommandBody addDumpCommand(CLI::App &app) {
   std::vector<std::string> names;
   for (const auto &[name, stage] : kStages)
     names.emplace_back(name);
+  names.insert(names.end(), {kSass, kReport});
   command
       ->add_option("--stage", options->stage,
-                   "input, specialise, tile, lower, emit or asm")
+                   "input, specialise, tile, lower, emit, asm (ptx), sass or "
+                   "report")
       ->type_name("STAGE")
       ->capture_default_str()
       ->check(oneOf(names));

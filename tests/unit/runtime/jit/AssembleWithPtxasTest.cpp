@@ -168,5 +168,16 @@ TEST_F(FakePtxas, IsFoundInItsPlaces) {
                 settings.ptxas + "\"");
 }
 
+TEST_F(FakePtxas, HasItsDisassemblerBesideIt) {
+  std::string ptxas = script("exit 0");
+  Environment settings;
+  auto none = findDisassembler(settings, ptxas);
+  if (!none.ok()) // else this machine has one in the usual place
+    EXPECT_EQ(none.status().code(), ErrorCode::Unsupported);
+  fs::copy_file(ptxas, folder_ / "cuobjdump");
+  EXPECT_EQ(fs::path(*findDisassembler(settings, ptxas)).parent_path(),
+            folder_);
+}
+
 } // namespace
 } // namespace spargejit::jit
