@@ -5,13 +5,13 @@
 
 #include "compiler/Conversion/TileToNvvm/LaunchAttributes.h"
 #include "compiler/Dialect/Tile/TileDialect.h"
+#include "compiler/Driver/ParseText.h"
 #include "compiler/Pipelines/Pipelines.h"
 #include "compiler/Target/Host/EmitObject.h"
 #include "compiler/Target/Host/HostMachine.h"
 #include "compiler/Target/Ptx/EmitPtx.h"
 
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -21,7 +21,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Parser/Parser.h"
 
 namespace spargejit::compiler {
 
@@ -46,12 +45,10 @@ KernelCompilation::KernelCompilation()
 Status KernelCompilation::parse(const std::string &text,
                                 const std::string &textName,
                                 const std::string &kernel) {
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, textName),
-                             llvm::SMLoc());
-  module_ = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context_);
-  if (!module_)
-    return log_.toStatus();
+  auto parsed = parseText(text, textName, context_, log_);
+  if (!parsed.ok())
+    return parsed.status();
+  module_ = *std::move(parsed);
   bool found = false;
   for (auto op :
        llvm::make_early_inc_range(module_->getOps<mlir::tile::KernelOp>())) {

@@ -4,16 +4,14 @@
 #include "compiler/Driver/PlanMethod.h"
 
 #include "compiler/Dialect/Sparge/Sparge.h"
-#include "compiler/Driver/DiagnosticLog.h"
+#include "compiler/Driver/ParseText.h"
 #include "compiler/Transforms/Passes.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/SourceMgr.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace spargejit::compiler {
@@ -157,13 +155,10 @@ Result<MethodPlan> planMethod(const std::string &text,
   context.printOpOnDiagnostic(false);
   DiagnosticLog log(&context);
 
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, textName),
-                             llvm::SMLoc());
-  mlir::OwningOpRef<mlir::ModuleOp> module =
-      mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
-  if (!module)
-    return log.toStatus();
+  auto parsed = parseText(text, textName, context, log);
+  if (!parsed.ok())
+    return parsed.status();
+  mlir::OwningOpRef<mlir::ModuleOp> module = *std::move(parsed);
   sparge::MethodOp method = findMethod(*module);
   if (!method)
     return log.toStatus();
