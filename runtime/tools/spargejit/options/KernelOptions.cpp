@@ -52,7 +52,13 @@ CLI::Validator architecture() {
 plan::ProblemClass problemClass(const KernelOptions &options) {
   MaskBlock block = parseMaskBlock(options.maskBlock);
   plan::ProblemClass kind;
-  kind.dtype = *problem::floatTypeFromName(options.dtype);
+  const bool isHost = options.arch == "host";
+  kind.dtype = problem::floatTypeFromName(options.dtype)
+                   .value_or(isHost ? DataType::Float32 : DataType::BFloat16);
+  if (!isHost && kind.dtype == DataType::Float32)
+    failUsage("--dtype", fmt::format("expected bfloat16 or float16 for {}, got "
+                                     "float32",
+                                     options.arch));
   kind.headDim = options.headDim;
   kind.maskBlockQ = block.q;
   kind.maskBlockKv = block.kv;
@@ -164,9 +170,9 @@ void addKernelOptions(CLI::App &command, KernelOptions &options) {
       ->check(headDimension());
   command
       .add_option("--dtype", options.dtype,
-                  "Type of q, k, v and o: float32, bfloat16, float16")
+                  "Type of q, k, v and o: float32, bfloat16, float16 "
+                  "[default: float32; bfloat16 for a GPU]")
       ->type_name("T")
-      ->capture_default_str()
       ->check(oneOf({"float32", "bfloat16", "float16"}));
   command
       .add_option("--mask-block", options.maskBlock,
@@ -205,8 +211,16 @@ std::string kernelFolder(const std::string &arch) {
 
 Result<KernelSource> findKernel(const std::string &kernel,
                                 const std::string &arch) {
-  if (kernel.ends_with(".mlir"))
-    return readKernelFile(kernel);
+  if (kernel.ends_with(".mlir")) {
+    auto source = readKernelFile(kernel);
+    if (source && source->text.find("sparge.method") != std::string::npos &&
+        source->text.find("tile.kernel") == std::string::npos)
+      failUsage("KERNEL",
+                fmt::format("{} holds a method, not a kernel: expected "
+                            "method:{}",
+                            kernel, kernel));
+    return source;
+  }
   std::string folder = kernelFolder(arch);
   std::string path = folder + kernel + ".mlir";
   if (const auto *text = kernels_ir::findEmbeddedText(path))

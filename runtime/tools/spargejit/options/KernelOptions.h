@@ -19,7 +19,8 @@ namespace spargejit::tool {
 struct KernelOptions {
   std::string arch = "host";
   std::int64_t headDim = 128;
-  std::string dtype = "float32";
+  /// Empty: float32 on the host, bfloat16 on a GPU.
+  std::string dtype;
   std::string maskBlock = "128x64";
   bool causal = false;
   /// "name=value", each overrides or adds a parameter of the kernel.

@@ -212,6 +212,8 @@ void addProblemOptions(CLI::App &command, ProblemOptions &options) {
 
 Result<PreparedProblem> prepareProblem(const ProblemOptions &options) {
   checkSource(options.source);
+  if (!options.source.synthetic.empty() && options.layout != kDefaultLayout)
+    failUsage("--layout", "--synthetic does not use it: its order is bhnd");
   Result<MethodPlan> plan = planOf(options.method);
   if (!plan)
     return plan.status();

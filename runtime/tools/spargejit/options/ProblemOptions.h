@@ -14,10 +14,12 @@
 
 namespace spargejit::tool {
 
+inline constexpr const char *kDefaultLayout = "bhnd";
+
 /// The values as given on the command line.
 struct ProblemOptions {
   problem::InputSource source;
-  std::string layout = "bhnd";
+  std::string layout = kDefaultLayout;
   std::string dtype;
   std::string method = "spargeattention2";
   std::optional<double> topK;

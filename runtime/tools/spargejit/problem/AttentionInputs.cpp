@@ -82,6 +82,22 @@ Status makeSynthetic(const InputSource &source, DataType dtype, int threads,
   return Status();
 }
 
+/// Without a dtype to convert all to, q, k and v must agree.
+Status checkOneDtype(const AttentionInputs &inputs,
+                     std::optional<DataType> wanted) {
+  const DataType q = inputs.q.view().dtype;
+  for (auto [name, tensor] :
+       {std::pair{"k", &inputs.k}, std::pair{"v", &inputs.v}})
+    if (!wanted && tensor->view().dtype != q)
+      return Status(ErrorCode::InvalidArgument,
+                    fmt::format("{}: expected q, k and v of one dtype, or "
+                                "--dtype to convert them to, got {} for q and "
+                                "{} for {}",
+                                inputs.description, dataTypeName(q),
+                                dataTypeName(tensor->view().dtype), name));
+  return Status();
+}
+
 } // namespace
 
 Result<TensorView> viewAsBhnd(const Tensor &tensor, Layout layout) {
@@ -132,12 +148,17 @@ Result<std::vector<std::int64_t>> parseSyntheticShape(const std::string &text) {
       break;
     ++at;
   }
-  bool good = sizes.size() == 4 && at == end;
   // More elements than this would not fit in any machine's memory.
+  constexpr double kMaxElements = 0x1p40;
   double elements = 1;
   for (std::int64_t size : sizes)
     elements *= static_cast<double>(size);
-  if (!good || elements > 0x1p40)
+  if (elements > kMaxElements)
+    return Status(ErrorCode::InvalidArgument,
+                  fmt::format("expected B,H,N,D of at most 2^40 elements in "
+                              "all, got {}",
+                              text));
+  if (sizes.size() != 4 || at != end)
     return Status(ErrorCode::InvalidArgument,
                   fmt::format("expected B,H,N,D (batch, heads, tokens, head "
                               "dimension), each at least 1, got {}",
@@ -161,6 +182,8 @@ Result<AttentionInputs> loadInputs(const InputSource &source, Layout layout,
   if (!status)
     return status;
 
+  if (Status same = checkOneDtype(inputs, dtype); !same)
+    return same;
   inputs.layout = layout;
   inputs.originalDtype = inputs.q.view().dtype;
   DataType wanted = dtype.value_or(inputs.originalDtype);

@@ -20,7 +20,8 @@ using namespace std::chrono_literals;
 // Work shorter than this shows nothing, as users of the command expect.
 constexpr auto kQuietTime = 2s;
 constexpr auto kTerminalPeriod = 200ms;
-constexpr auto kLinePeriod = 2s;
+// A file is no place for a line every moment.
+constexpr auto kLinePeriod = 10s;
 
 double secondsSince(std::chrono::steady_clock::time_point from) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - from)
