@@ -51,8 +51,11 @@ void checkView(Checks &checks, const char *name, const TensorView &view,
                int rank, const char *shape, MemoryUse use) {
   checks.that(view.rank == rank, "{}.rank: expected {} ({}), got {}", name,
               rank, shape, view.rank);
+  checks.that(dataTypeSize(view.dtype) > 0,
+              "{}.dtype: expected a DataType, got the number {}", name,
+              static_cast<int>(view.dtype));
   if (!checks.ok())
-    return; // the rest counts on the rank
+    return; // the rest counts on them
   for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i)
     checks.that(view.sizes[i] >= 0, "{}.sizes[{}]: expected 0 or more, got {}",
                 name, i, view.sizes[i]);

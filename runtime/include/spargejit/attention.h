@@ -55,7 +55,9 @@ struct AttentionConfig {
   std::int64_t maskBlockKv = 64;
 
   /// Query row i sees keys j <= i + kvLen - qLen only (bottom-right aligned),
-  /// exact to the token, together with any block mask.
+  /// exact to the token, together with any block mask. A v that is NaN or
+  /// infinite reaches rows that do not see it, where one of its tile does:
+  /// weights of 0 are multiplied.
   bool causal = false;
 
   /// Factor on q·kᵀ before the softmax; 1/sqrt(headDim) when not set. Any
