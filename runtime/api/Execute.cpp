@@ -59,6 +59,7 @@ Result<Workspace> takeWorkspace(CallDevice &device, const MethodPlan &plan,
               .status();
       !status)
     return status;
+  tensors.setTickets(workspace->tickets);
   return workspace;
 }
 

@@ -150,6 +150,9 @@ void packArguments(const MethodPlan &plan, const LaunchInfo &info,
       *slot = floatSlot(numberOf(
           plan.values[static_cast<std::size_t>(source.value)], problem));
       break;
+    case Source::Tickets:
+      packTensor(tensors.tickets(), argument.rank, slot);
+      break;
     case Source::Zero:
       *slot = 0;
       break;

@@ -23,7 +23,15 @@ public:
   /// Makes room for the plan's values, all absent.
   void reset(const MethodPlan &plan) {
     tensors_.assign(2 * plan.values.size(), TensorView());
+    tickets_ = TensorView();
   }
+  /// An int32 in memory of the device, 0 between launches on its stream, with
+  /// which CTAs share a launch's work out; null for none.
+  void setTickets(void *counter) {
+    if (counter)
+      tickets_ = TensorView::contiguous(counter, DataType::Int32, {1});
+  }
+  const TensorView &tickets() const { return tickets_; }
   TensorView &at(int value, int part = 0) {
     return tensors_[static_cast<std::size_t>(2 * value + part)];
   }
@@ -36,6 +44,7 @@ public:
 
 private:
   std::vector<TensorView> tensors_;
+  TensorView tickets_;
 };
 
 /// Gives every pooled tensor and block list that is still absent its place

@@ -32,9 +32,9 @@ Tuning sm90Tuning(const ProblemClass &kind, bool hasLists) {
   const bool isShort = kind.headDim <= 64;
   // A program's rows share one list.
   const std::int64_t tileQ = hasLists ? kind.maskBlockQ : isShort ? 192 : 128;
-  // Wider than 128 only in few boxes: each is a copy of its own.
-  const bool isWide = isShort && hasLists && kind.maskBlockKv >= 64;
-  const std::int64_t tileKv = kind.headDim > 128 ? 64 : isWide ? 192 : 128;
+  // Scores and weights of a third warpgroup's threads fit 160 registers up to
+  // 112 keys.
+  const std::int64_t tileKv = kind.headDim > 128 ? 64 : tileQ > 128 ? 112 : 128;
   const std::int64_t keyBox =
       hasLists ? std::gcd(tileKv, kind.maskBlockKv) : tileKv;
   return {{"tile_q", tileQ},
@@ -43,7 +43,8 @@ Tuning sm90Tuning(const ProblemClass &kind, bool hasLists) {
           {"boxes", tileKv / keyBox},
           {"swizzle_bytes", kind.headDim % 64 == 32 ? 64 : 128},
           {"q_stages", kind.headDim > 192 ? 1 : 2},
-          {"kv_stages", isWide ? 3 : 2},
+          {"k_stages", isShort ? 3 : 2},
+          {"v_stages", isShort ? 3 : 2},
           {"consumer_warps", tileQ / kRowsPerWarp},
           {"producer_registers", tileQ > 128 ? 32 : 40},
           {"consumer_registers", tileQ > 128 ? 160 : 232}};

@@ -95,6 +95,9 @@ Result<ArgumentSource> impliedSource(const MethodPlan &plan,
                                      const KernelArgument &argument) {
   using Source = ArgumentSource::Kind;
   using Argument = KernelArgument::Kind;
+  if (argument.kind == Argument::Tensor && argument.name == "tickets" &&
+      argument.rank == 1)
+    return ArgumentSource{Source::Tickets};
   if (argument.kind == Argument::Tensor)
     return ArgumentSource{Source::Absent};
   if (argument.kind == Argument::Float && argument.name == "softmax_scale")

@@ -36,6 +36,7 @@ struct ArgumentSource {
     KeptBlocks,   ///< keptBlocks() of the number `value`
     Number,       ///< the number `value` as float32
     Zero,         ///< 0: "k" or "p" of a method that does not use it
+    Tickets,      ///< the device's counter "tickets", or absent without one
   };
   Kind kind = Kind::Absent;
   /// Index into MethodPlan::values.

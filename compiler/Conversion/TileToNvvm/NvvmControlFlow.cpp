@@ -172,3 +172,13 @@ LogicalResult NvvmEmitter::emit(scf::WhileOp op) {
   bind(op.getResults(), loop.getResults());
   return success();
 }
+
+/// What an scf.if that only chooses between two cursors folds to.
+LogicalResult NvvmEmitter::emitCursorSelect(arith::SelectOp op) {
+  Cursor a = cursors_.lookup(op.getTrueValue());
+  Cursor b = cursors_.lookup(op.getFalseValue());
+  Value condition = scalar(op.getCondition());
+  cursors_[op.getResult()] = {p_.select(condition, a.stage, b.stage),
+                              p_.select(condition, a.phase, b.phase)};
+  return success();
+}

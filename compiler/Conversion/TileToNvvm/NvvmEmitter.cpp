@@ -124,8 +124,8 @@ LogicalResult NvvmEmitter::emitOp(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<tile::RingOp, tile::TensorMapOp, tile::SplatOp, tile::IotaOp>(
           [&](auto) { return success(); }) // planned, or made where read
-      .Case<tile::ProgramsOp, tile::ProgramPlaceOp, tile::DimOp,
-            tile::IsPresentOp, tile::SliceOp, tile::LoadScalarOp,
+      .Case<tile::ProgramsOp, tile::NextProgramOp, tile::ProgramPlaceOp,
+            tile::DimOp, tile::IsPresentOp, tile::SliceOp, tile::LoadScalarOp,
             tile::ListBoxesOp, tile::StoreOp, tile::RingStartOp,
             tile::RingNextOp, tile::RingAcquireOp, tile::RingCommitOp,
             tile::RingWaitOp, tile::RingReleaseOp, tile::StoreNoteOp,
@@ -133,9 +133,12 @@ LogicalResult NvvmEmitter::emitOp(Operation *op) {
             tile::StoreAsyncOp, tile::StoreWaitOp, tile::StoreSharedOp,
             tile::LoadSharedOp, tile::SharedPositionsOp, tile::DotAsyncOp,
             tile::DotWaitOp, tile::ConvertOp, tile::ExpandOp, tile::ReduceOp,
-            tile::ReducePartialOp, tile::AnyOp, scf::ForOp, scf::IfOp,
-            scf::WhileOp>([&](auto o) { return emit(o); })
+            tile::ReducePartialOp, tile::AnyOp, tile::WarpAnyOp, scf::ForOp,
+            scf::IfOp, scf::WhileOp>([&](auto o) { return emit(o); })
       .Default([&](Operation *o) {
+        auto select = dyn_cast<arith::SelectOp>(o);
+        if (select && isa<tile::CursorType>(select.getType()))
+          return emitCursorSelect(select);
         return isElementwise(o) ? emitElementwise(o) : emitScalarOp(o);
       });
 }

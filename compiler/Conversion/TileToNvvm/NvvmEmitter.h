@@ -22,6 +22,7 @@
 #include "compiler/Dialect/Tile/TileDialect.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -95,6 +96,7 @@ private:
   LogicalResult emit(scf::ForOp op);
   LogicalResult emit(scf::IfOp op);
   LogicalResult emit(scf::WhileOp op);
+  LogicalResult emitCursorSelect(arith::SelectOp op);
 
   // NvvmTiles.cpp: registers.
   static bool isTile(Value value) {
@@ -127,10 +129,12 @@ private:
 
   // NvvmReductions.cpp
   Value combineAll(tile::ReduceKind kind, SmallVector<Value> values);
+  Value vote(Value here);
   Value combine(tile::ReduceKind kind, Value a, Value b);
   LogicalResult emit(tile::ReduceOp op);
   LogicalResult emit(tile::ReducePartialOp op);
   LogicalResult emit(tile::AnyOp op);
+  LogicalResult emit(tile::WarpAnyOp op);
 
   // NvvmRings.cpp: hand-overs.
   void emitBarrierInit();
@@ -163,7 +167,9 @@ private:
   // NvvmGlobalMemory.cpp: the grid, tensors and lists.
   const Global &grid();
   Value programTiles();
+  Value isPresent(const Global &global);
   LogicalResult emit(tile::ProgramsOp op);
+  LogicalResult emit(tile::NextProgramOp op);
   LogicalResult emit(tile::ProgramPlaceOp op);
   LogicalResult emit(tile::DimOp op);
   LogicalResult emit(tile::IsPresentOp op);

@@ -32,6 +32,33 @@ LogicalResult NvvmEmitter::emit(tile::ProgramsOp op) {
   return success();
 }
 
+/// Each CTA starts with a program of its own and is refused once, so that there
+/// are as many requests as programs; after the last, atom.inc wraps to 0.
+LogicalResult NvvmEmitter::emit(tile::NextProgramOp op) {
+  Location loc = p_.location();
+  const Global &counter = globals_[op.getCounter()];
+  Value isElected = role_.elected;
+  Value step = NVVM::GridDimXOp::create(b_, loc, p_.i32());
+  Value programs =
+      p_.mul(p_.mul(grid().sizes[0], grid().sizes[1]), programTiles());
+  auto branch = scf::IfOp::create(b_, loc, p_.i32(), isPresent(counter),
+                                  /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(branch.thenBlock());
+  Value given =
+      p_.ptx("{ mov.u32 $0, 0; @$3 atom.relaxed.gpu.global.inc.u32 $0, [$1], "
+             "$2; }",
+             "=&r,l,r,b,~{memory}",
+             {counter.pointer, p_.add(programs, -1), isElected}, p_.i32())
+          .front();
+  // The other lanes hold 0.
+  scf::YieldOp::create(b_, loc, p_.add(p_.uniform(given), step));
+  b_.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b_, loc, p_.add(scalar(op.getProgram()), step));
+  scalars_.map(op.getResult(), branch.getResult(0));
+  return success();
+}
+
 LogicalResult NvvmEmitter::emit(tile::ProgramPlaceOp op) {
   Value program = scalar(op.getProgram()), tiles = programTiles();
   Value heads = grid().sizes[1];
@@ -49,12 +76,15 @@ LogicalResult NvvmEmitter::emit(tile::DimOp op) {
   return success();
 }
 
+Value NvvmEmitter::isPresent(const Global &global) {
+  Value null =
+      LLVM::ZeroOp::create(b_, p_.location(), global.pointer.getType());
+  return LLVM::ICmpOp::create(b_, p_.location(), LLVM::ICmpPredicate::ne,
+                              global.pointer, null);
+}
+
 LogicalResult NvvmEmitter::emit(tile::IsPresentOp op) {
-  Value pointer = globals_[op.getSource()].pointer;
-  Value null = LLVM::ZeroOp::create(b_, p_.location(), pointer.getType());
-  Value isPresent = LLVM::ICmpOp::create(
-      b_, p_.location(), LLVM::ICmpPredicate::ne, pointer, null);
-  scalars_.map(op.getResult(), isPresent);
+  scalars_.map(op.getResult(), isPresent(globals_[op.getSource()]));
   return success();
 }
 

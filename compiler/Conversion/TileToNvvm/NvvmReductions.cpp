@@ -70,6 +70,12 @@ LogicalResult NvvmEmitter::emit(tile::ReduceOp op) {
   return success();
 }
 
+/// Whether `here` holds in any lane.
+Value NvvmEmitter::vote(Value here) {
+  return NVVM::VoteSyncOp::create(b_, p_.location(), p_.i1(), p_.constant(-1),
+                                  here, NVVM::VoteSyncKind::any);
+}
+
 LogicalResult NvvmEmitter::emit(tile::AnyOp op) {
   auto type = cast<RankedTensorType>(op.getSource().getType());
   FailureOr<Registers> source = registersOf(op.getSource());
@@ -78,9 +84,17 @@ LogicalResult NvvmEmitter::emit(tile::AnyOp op) {
   Value inside = p_.less(lane_, p_.constant(type.getDimSize(0)));
   Value here =
       arith::AndIOp::create(b_, p_.location(), inside, source->front());
-  Value any =
-      NVVM::VoteSyncOp::create(b_, p_.location(), p_.i1(), p_.constant(-1),
-                               here, NVVM::VoteSyncKind::any);
-  scalars_.map(op.getResult(), any);
+  scalars_.map(op.getResult(), vote(here));
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::WarpAnyOp op) {
+  FailureOr<Registers> source = registersOf(op.getSource());
+  if (failed(source))
+    return failure();
+  Value here = source->front();
+  for (Value more : ArrayRef(*source).drop_front())
+    here = arith::OrIOp::create(b_, p_.location(), here, more);
+  scalars_.map(op.getResult(), vote(here));
   return success();
 }

@@ -10,6 +10,9 @@ namespace mlir::tile {
 /// `op` stands in a tile.role of one warp.
 LogicalResult verifyInOneWarpRole(Operation *op);
 
+/// `op` stands in a tile.role of warpgroups.
+LogicalResult verifyInWarpgroupRole(Operation *op);
+
 /// The type's own constraints, which specialising it may have broken.
 LogicalResult verifyShared(Operation *op, SharedType type);
 

@@ -113,6 +113,13 @@ LogicalResult ReducePartialOp::verify() {
   return success();
 }
 
+LogicalResult WarpAnyOp::verify() {
+  RankedTensorType source = getSource().getType();
+  if (!source.getElementType().isInteger(1)) // C1
+    return emitOpError() << "expects a tensor of i1, got " << source;
+  return verifyInWarpgroupRole(*this); // C2
+}
+
 LogicalResult AnyOp::verify() {
   RankedTensorType source = getSource().getType();
   if (source.getRank() != 1 || !source.getElementType().isInteger(1)) // C1

@@ -98,4 +98,19 @@ def Tile_AnyOp : Tile_Op<"any", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_WarpAnyOp : Tile_Op<"warp_any", [Pure]> {
+  let summary = "Whether any element of the warp's rows is true";
+  let description = [{
+    The same for a warp's lanes, not for the role's other warps: for leaving out
+    work that would change nothing in these rows.
+
+    C1: the source is a tensor of i1.
+    C2: stands in a role of warpgroups.
+  }];
+  let arguments = (ins AnyRankedTensor:$source);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
 #endif

@@ -16,6 +16,14 @@ LogicalResult mlir::tile::verifyInOneWarpRole(Operation *op) {
   return success();
 }
 
+LogicalResult mlir::tile::verifyInWarpgroupRole(Operation *op) {
+  auto role = op->getParentOfType<RoleOp>();
+  if (!role || getFixed(role.getWarps()) == 1)
+    return op->emitOpError() << "expects a role of warpgroups around it, got "
+                             << (role ? "one warp" : "none");
+  return success();
+}
+
 LogicalResult mlir::tile::verifyShared(Operation *op, SharedType type) {
   return SharedType::verify([&] { return op->emitOpError(); }, type.getSizes(),
                             type.getElementType(), type.getSwizzle());

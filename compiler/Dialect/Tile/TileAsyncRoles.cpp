@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Verifiers of TileAsyncRoles.td.
-#include "compiler/Dialect/Tile/TileDialect.h"
+#include "compiler/Dialect/Tile/TileAsync.h"
 #include "compiler/Dialect/Tile/TileSizes.h"
 
 using namespace mlir;
@@ -54,4 +54,13 @@ LogicalResult RoleOp::verify() {
   if (*(*this)->getBlock()->getOps<RoleOp>().begin() == *this)
     return verifyWarpgroups(*this); // C4, C5
   return success();
+}
+
+LogicalResult NextProgramOp::verify() {
+  GlobalType counter = getCounter().getType();
+  if (counter.getRank() != 1 || !counter.getElementType().isInteger(32) ||
+      !isa<BlockArgument>(getCounter())) // C1
+    return emitOpError()
+           << "expects a kernel's argument of rank 1 and i32, got " << counter;
+  return verifyInOneWarpRole(*this); // C2
 }

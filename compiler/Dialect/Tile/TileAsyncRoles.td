@@ -50,6 +50,26 @@ def Tile_ProgramsOp : Tile_Op<"programs", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($first) `,` type($end) `,` type($step)";
 }
 
+def Tile_NextProgramOp : Tile_Op<"next_program"> {
+  let summary = "The program after this one that no other CTA works on";
+  let description = [{
+    Programs beyond the CTAs' first ones are given out in order to whoever asks:
+    `counter[0]` holds how many have been. A CTA asks until it gets end or more,
+    which says that nothing is left, and not again; the last CTA's request sets
+    the counter back to 0, as it was before the launch. With an absent counter the
+    result is program + step. Stands in a one-warp role, the same one always.
+
+    C1: the counter is of rank 1 and i32, an argument of the kernel.
+    C2: stands in a one-warp role.
+  }];
+  let arguments = (ins Index:$program, Tile_GlobalType:$counter);
+  let results = (outs Index:$result);
+  let assemblyFormat = [{
+    $program `counted` `by` $counter attr-dict `:` qualified(type($counter)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_ProgramPlaceOp : Tile_Op<"program_place", [Pure]> {
   let summary = "A program's batch, head and tile number";
   let description = [{

@@ -7,12 +7,17 @@
 //   lse[i] = ln sum_j exp(s[i, j]),               s = softmax_scale q kᵀ
 //
 // (FlashAttention-3, arXiv 2407.08608; SpargeAttention2, arXiv 2602.13515.)
-// softmax_scale must be positive: the maximum is taken before scaling.
+// softmax_scale must be positive: the maximum is taken before scaling. Scores are
+// taken relative to a reference that follows the maximum only when it has fallen
+// behind by more than a factor of 2^8 (FlashAttention-4's rule), so that the
+// output is seldom rescaled; o and lse do not depend on the reference.
 //
 // A CTA is persistent: it works on one tile of query rows ("row" below) after the
-// other. A key tile is gathered: its boxes are pieces of listed mask blocks, in
-// any order; boxes without keys are zeros (TMA, beyond the tensor's end) and
-// masked. Roles, which meet only in the rings:
+// other, and takes the next one when it is done with its list, so that CTAs share
+// rows of any length evenly; what a row gives does not depend on who does it. A
+// key tile is gathered: its boxes are pieces of listed mask blocks, in any order;
+// boxes without keys are zeros (TMA, beyond the tensor's end) and masked. A row
+// without keys has one tile of such boxes. Roles, which meet only in the rings:
 //
 //   scout      reads counts and lists, several key tiles ahead of the loads
 //   loader     starts the copies of q, k and v
@@ -23,11 +28,16 @@
 //
 //   rows   scout [0] -> loader [1]: what a row is: steps (-1: no more rows), batch,
 //          head, first query row
-//   boxes  scout [0] -> loader [1]: first key rows of a tile's boxes, and whether
-//          some of its scores must be masked
+//   boxes  scout [0] -> loader [1]: first key rows of a tile's boxes, and flags
 //   q      loader [0] -> consumers [1] -> storer [2]: q of a row, overwritten by its
 //          o, and what the row is
-//   k, v   loader [0] -> consumers [1]: a key tile (k with its boxes), a value tile
+//   k, v   loader [0] -> consumers [1]: a key tile (k with its boxes and flags), a
+//          value tile
+//
+// Step by step the tensor core does the scores of a key tile and the product of
+// the tile before, also over the end of a row: values come one step later than
+// keys. A drain is a step without keys that lets the last product be done. Flags:
+// 1: some scores must be masked; 2: a drain; 4: the last step of all.
 //
 // Shared memory at head_dim = 128, 16-bit elements, two stages each: q 2 x 32 KiB,
 // k 2 x 32 KiB, v 2 x 32 KiB.
@@ -59,6 +69,7 @@
 !output = tensor<?x?xf32, #tile.sizes<tile_q, head_dim>>
 !output_elem = tensor<?x?x!elem, #tile.sizes<tile_q, head_dim>>
 !rows = tensor<?xf32, #tile.sizes<tile_q>>
+!part_mask = tensor<?x?xi1, #tile.sizes<tile_q, 4>>
 !row_mask = tensor<?xi1, #tile.sizes<tile_q>>
 !row_numbers = tensor<?xi32, #tile.sizes<tile_q>>
 !score_mask = tensor<?x?xi1, #tile.sizes<tile_q, tile_kv>>
@@ -69,10 +80,10 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
                            %v: !tile.global<4 x !elem>,
                            %indices: !tile.global<4 x i32>, %counts: !tile.global<3 x i32>,
                            %o: !tile.global<4 x !elem>, %lse: !tile.global<3 x f32>,
-                           %softmax_scale: f32)
+                           %tickets: !tile.global<1 x i32>, %softmax_scale: f32)
     parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, tile_q, tile_kv,
-                key_box, boxes, swizzle_bytes, q_stages, kv_stages, consumer_warps,
-                producer_registers, consumer_registers]
+                key_box, boxes, swizzle_bytes, q_stages, k_stages, v_stages,
+                consumer_warps, producer_registers, consumer_registers]
     grid %q by tile_q {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -81,6 +92,10 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
   %f0 = arith.constant 0.0 : f32
   %f1 = arith.constant 1.0 : f32
   %minus_inf = arith.constant 0xFF800000 : f32
+  %nowhere = arith.constant 1073741824 : index
+  %masked_bit = arith.constant 1 : i32
+  %drains_bit = arith.constant 2 : i32
+  %last_bit = arith.constant 4 : i32
   %log2_e = arith.constant 1.44269504 : f32
   %ln_2 = arith.constant 0.693147181 : f32
   %tile_q = tile.parameter "tile_q" : index
@@ -108,8 +123,8 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
   %row_ring = tile.ring stages 4 passed_by [1] : !row_ring
   %box_ring = tile.ring stages 8 passed_by [1] : !box_ring
   %q_ring = tile.ring stages q_stages passed_by [consumer_warps, 1] : !q_ring
-  %k_ring = tile.ring stages kv_stages passed_by [consumer_warps] : !k_ring
-  %v_ring = tile.ring stages kv_stages passed_by [consumer_warps] : !v_ring
+  %k_ring = tile.ring stages k_stages passed_by [consumer_warps] : !k_ring
+  %v_ring = tile.ring stages v_stages passed_by [consumer_warps] : !v_ring
   %start = tile.ring_start : !cursor
 
   // ---- scout: what to load -------------------------------------------------
@@ -119,8 +134,12 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
     %box_i32 = arith.index_cast %key_box : index to i32
     %box_sizes = tile.splat %box_i32 : i32 -> !box_rows
 
-    %rows_end, %boxes_end = scf.for %program = %first to %end step %step
-        iter_args(%row_at = %start, %first_box_at = %start) -> (!cursor, !cursor) {
+    %last:3 = scf.while (%program = %first, %row_at = %start, %first_box_at = %start)
+        : (index, !cursor, !cursor) -> (index, !cursor, !cursor) {
+      %is_program = arith.cmpi slt, %program, %end : index
+      scf.condition(%is_program) %program, %row_at, %first_box_at : index, !cursor, !cursor
+    } do {
+    ^row(%program: index, %row_at: !cursor, %first_box_at: !cursor):
       %batch, %head, %tile = tile.program_place %program : index, index, index
       %first_row = arith.muli %tile, %tile_q : index
       // The keys that the row's first query and its last one see end here.
@@ -137,7 +156,7 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
       // Without lists: one box a step, up to the last key seen.
       %mask_row = arith.divui %first_row, %mask_block_q : index
       %list = tile.slice %indices[%batch, %head, %mask_row] : !tile.global<4 x i32> -> !tile.view<1 x i32>
-      %count, %steps = scf.if %has_lists -> (index, index) {
+      %count, %key_steps = scf.if %has_lists -> (index, index) {
         %row_counts = tile.slice %counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
         %count_i32 = tile.load_scalar %row_counts[%mask_row] : !tile.view<1 x i32> -> i32
         // No count reaches beyond the list's memory, whatever it says.
@@ -153,6 +172,9 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
         %dense_steps = arith.ceildivui %reached, %tile_kv : index
         scf.yield %c0, %dense_steps : index, index
       }
+      // A row without keys gets one key tile of nothing.
+      %steps = arith.maxsi %key_steps, %c1 : index
+      %has_keys = arith.cmpi sgt, %key_steps, %c0 : index
 
       %row_note = tile.ring_acquire %row_ring[%row_at] : !row_ring -> !row_note
       %steps_i32 = arith.index_cast %steps : index to i32
@@ -173,7 +195,8 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
               : !tile.view<1 x i32> -> !box_rows
           scf.yield %listed_rows : !box_rows
         } else {
-          %first_key = arith.muli %s, %tile_kv : index
+          %tile_key = arith.muli %s, %tile_kv : index
+          %first_key = arith.select %has_keys, %tile_key, %nowhere : index
           %first_key_i32 = arith.index_cast %first_key : index to i32
           %dense_rows = tile.splat %first_key_i32 : i32 -> !box_rows
           scf.yield %dense_rows : !box_rows
@@ -181,87 +204,130 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
         %box_ends = arith.addi %box_rows, %box_sizes : !box_rows
         %beyond = arith.cmpi sgt, %box_ends, %first_ends : !box_rows
         %masked = tile.any %beyond : !box_mask
-        %masked_i32 = arith.extui %masked : i1 to i32
+        %flags = arith.select %masked, %masked_bit, %c0_i32 : i32
         %box_note, %flag_note = tile.ring_acquire %box_ring[%box_at] : !box_ring -> !box_note, !flag_note
         tile.store_shared %box_rows, %box_note : !box_rows, !box_note
-        tile.store_note (%masked_i32), %flag_note : !flag_note
+        tile.store_note (%flags), %flag_note : !flag_note
         tile.ring_commit %box_ring[%box_at] : !box_ring
         %box_next = tile.ring_next %box_ring[%box_at] : !box_ring -> !cursor
         scf.yield %box_next : !cursor
       }
-      scf.yield %row_after, %box_after : !cursor, !cursor
+      // Rows have unequal lists, so whoever is done takes the next.
+      %next = tile.next_program %program counted by %tickets : !tile.global<1 x i32> -> index
+      scf.yield %next, %row_after, %box_after : index, !cursor, !cursor
     }
 
     // No more rows.
     %minus_one = arith.constant -1 : i32
-    %end_note = tile.ring_acquire %row_ring[%rows_end] : !row_ring -> !row_note
+    %end_note = tile.ring_acquire %row_ring[%last#1] : !row_ring -> !row_note
     tile.store_note (%minus_one, %c0_i32, %c0_i32, %c0_i32), %end_note : !row_note
-    tile.ring_commit %row_ring[%rows_end] : !row_ring
+    tile.ring_commit %row_ring[%last#1] : !row_ring
   }
 
-  // ---- loader: q, then k and v of each step ------------------------------------
+  // ---- loader: q and k of each step, v of the step before ----------------------
   tile.role "loader" warps 1 registers producer_registers {
     %q_heads = tile.dim %q, 1 : !tile.global<4 x !elem>
     %kv_heads = tile.dim %k, 1 : !tile.global<4 x !elem>
     %heads_per_kv = arith.divui %q_heads, %kv_heads : index
+    %q_stages = tile.parameter "q_stages" : index
+    // With one q slot, a row's o must leave before the next row's q can come.
+    %drains_each = arith.cmpi eq, %q_stages, %c1 : index
+    %false = arith.constant false
+    %nowhere_i32 = arith.index_cast %nowhere : index to i32
+    %no_boxes = tile.splat %nowhere_i32 : i32 -> !box_rows
 
-    %ends:7 = scf.while (%row_at = %start, %first_box_at = %start, %q_at = %start, %first_kv_at = %start)
-        : (!cursor, !cursor, !cursor, !cursor) -> (!cursor, !cursor, !cursor, !cursor, i32, i32, i32) {
+    // held: there is a step whose v is still to be loaded; its boxes and head.
+    %ends:9 = scf.while (%row_at = %start, %first_box_at = %start, %q_at = %start, %first_k_at = %start,
+                         %first_v_at = %start, %first_held = %false, %first_held_boxes = %no_boxes,
+                         %first_held_batch = %c0, %first_held_head = %c0)
+        : (!cursor, !cursor, !cursor, !cursor, !cursor, i1, !box_rows, index, index)
+        -> (!cursor, !cursor, !cursor, !cursor, !cursor, i1, !box_rows, index, index) {
       %row_note = tile.ring_wait %row_ring[%row_at] : !row_ring -> !row_note
-      %steps, %batch, %head, %first_row = tile.load_note %row_note : !row_note -> i32, i32, i32, i32
+      %steps_i32, %batch_i32, %head_i32, %first_row_i32 = tile.load_note %row_note : !row_note -> i32, i32, i32, i32
       tile.ring_release %row_ring[%row_at] : !row_ring
       %row_next = tile.ring_next %row_ring[%row_at] : !row_ring -> !cursor
+      %steps = arith.index_cast %steps_i32 : i32 to index
+      %batch = arith.index_cast %batch_i32 : i32 to index
+      %head = arith.index_cast %head_i32 : i32 to index
+      %first_row = arith.index_cast %first_row_i32 : i32 to index
+      %kv_head = arith.divui %head, %heads_per_kv : index
+      %more = arith.cmpi sge, %steps_i32, %c0_i32 : i32
+      %ends = arith.cmpi slt, %steps_i32, %c0_i32 : i32
 
-      // The consumers learn of every row; only one with keys has a q.
+      // Drain: a step without keys, so that the consumers finish the row before.
+      %may_drain = arith.ori %ends, %drains_each : i1
+      %drains = arith.andi %may_drain, %first_held : i1
+      %k_from, %v_from, %row_held = scf.if %drains -> (!cursor, !cursor, i1) {
+        %end_bits = arith.select %ends, %last_bit, %c0_i32 : i32
+        %drain_bits = arith.ori %drains_bit, %masked_bit : i32
+        %flags = arith.ori %drain_bits, %end_bits : i32
+        %k_slot, %k_boxes, %k_flags = tile.ring_acquire %k_ring[%first_k_at]
+            : !k_ring -> !kv_slot, !box_note, !flag_note
+        tile.store_shared %no_boxes, %k_boxes : !box_rows, !box_note
+        tile.store_note (%flags), %k_flags : !flag_note
+        tile.ring_commit %k_ring[%first_k_at] : !k_ring
+        %v_slot = tile.ring_acquire %v_ring[%first_v_at] : !v_ring -> !kv_slot
+        tile.ring_commit %v_ring[%first_v_at] loads(%v_slot : !kv_slot) : !v_ring
+        tile.gather_async %v_map[%first_held_batch, %first_held_head] rows %first_held_boxes into %v_slot
+            : !tile.tensor_map<4, !kv_box>, !box_rows, !kv_slot
+        %k_drained = tile.ring_next %k_ring[%first_k_at] : !k_ring -> !cursor
+        %v_drained = tile.ring_next %v_ring[%first_v_at] : !v_ring -> !cursor
+        scf.yield %k_drained, %v_drained, %false : !cursor, !cursor, i1
+      } else {
+        scf.yield %first_k_at, %first_v_at, %first_held : !cursor, !cursor, i1
+      }
+
       %q_slot, %q_note = tile.ring_acquire %q_ring[%q_at] : !q_ring -> !q_slot, !row_note
-      tile.store_note (%steps, %batch, %head, %first_row), %q_note : !row_note
-      %has_keys = arith.cmpi sgt, %steps, %c0_i32 : i32
-      scf.if %has_keys {
-        %batch_index = arith.index_cast %batch : i32 to index
-        %head_index = arith.index_cast %head : i32 to index
-        %row_index = arith.index_cast %first_row : i32 to index
+      tile.store_note (%steps_i32, %batch_i32, %head_i32, %first_row_i32), %q_note : !row_note
+      scf.if %more {
         tile.ring_commit %q_ring[%q_at] loads(%q_slot : !q_slot) : !q_ring
-        tile.load_async %q_map[%batch_index, %head_index, %row_index] into %q_slot
-            : !tile.tensor_map<4, !q_slot>, !q_slot
+        tile.load_async %q_map[%batch, %head, %first_row] into %q_slot : !tile.tensor_map<4, !q_slot>, !q_slot
       } else {
         tile.ring_commit %q_ring[%q_at] : !q_ring
       }
       %q_next = tile.ring_next %q_ring[%q_at] : !q_ring -> !cursor
-      %more = arith.cmpi sge, %steps, %c0_i32 : i32
-      scf.condition(%more) %row_next, %first_box_at, %q_next, %first_kv_at, %steps, %batch, %head
-          : !cursor, !cursor, !cursor, !cursor, i32, i32, i32
-    } do {
-    ^row(%row_at: !cursor, %first_box_at: !cursor, %q_at: !cursor, %first_kv_at: !cursor,
-         %steps_i32: i32, %batch_i32: i32, %head_i32: i32):
-      %steps = arith.index_cast %steps_i32 : i32 to index
-      %batch = arith.index_cast %batch_i32 : i32 to index
-      %head = arith.index_cast %head_i32 : i32 to index
-      %kv_head = arith.divui %head, %heads_per_kv : index
-      // The k and v rings have equally many stages, so one cursor serves both.
-      %box_after, %kv_after = scf.for %s = %c0 to %steps step %c1
-          iter_args(%box_at = %first_box_at, %kv_at = %first_kv_at) -> (!cursor, !cursor) {
+
+      %box_after, %k_after, %v_after, %held_after, %held_boxes_after, %held_batch_after, %held_head_after =
+          scf.for %s = %c0 to %steps step %c1
+          iter_args(%box_at = %first_box_at, %k_at = %k_from, %v_at = %v_from, %held = %row_held,
+                    %held_boxes = %first_held_boxes, %held_batch = %first_held_batch, %held_head = %first_held_head)
+          -> (!cursor, !cursor, !cursor, i1, !box_rows, index, index) {
         %box_note, %flag_note = tile.ring_wait %box_ring[%box_at] : !box_ring -> !box_note, !flag_note
-        %box_rows = tile.load_shared %box_note : !box_note -> !box_rows
-        %masked = tile.load_note %flag_note : !flag_note -> i32
+        %boxes_here = tile.load_shared %box_note : !box_note -> !box_rows
+        %flags = tile.load_note %flag_note : !flag_note -> i32
         tile.ring_release %box_ring[%box_at] : !box_ring
         %box_next = tile.ring_next %box_ring[%box_at] : !box_ring -> !cursor
 
-        %k_slot, %k_boxes, %k_flag = tile.ring_acquire %k_ring[%kv_at]
+        %k_slot, %k_boxes, %k_flags = tile.ring_acquire %k_ring[%k_at]
             : !k_ring -> !kv_slot, !box_note, !flag_note
-        tile.store_shared %box_rows, %k_boxes : !box_rows, !box_note
-        tile.store_note (%masked), %k_flag : !flag_note
-        tile.ring_commit %k_ring[%kv_at] loads(%k_slot : !kv_slot) : !k_ring
-        tile.gather_async %k_map[%batch, %kv_head] rows %box_rows into %k_slot
+        tile.store_shared %boxes_here, %k_boxes : !box_rows, !box_note
+        tile.store_note (%flags), %k_flags : !flag_note
+        tile.ring_commit %k_ring[%k_at] loads(%k_slot : !kv_slot) : !k_ring
+        tile.gather_async %k_map[%batch, %kv_head] rows %boxes_here into %k_slot
             : !tile.tensor_map<4, !kv_box>, !box_rows, !kv_slot
+        %k_next = tile.ring_next %k_ring[%k_at] : !k_ring -> !cursor
 
-        %v_slot = tile.ring_acquire %v_ring[%kv_at] : !v_ring -> !kv_slot
-        tile.ring_commit %v_ring[%kv_at] loads(%v_slot : !kv_slot) : !v_ring
-        tile.gather_async %v_map[%batch, %kv_head] rows %box_rows into %v_slot
-            : !tile.tensor_map<4, !kv_box>, !box_rows, !kv_slot
-        %kv_next = tile.ring_next %k_ring[%kv_at] : !k_ring -> !cursor
-        scf.yield %box_next, %kv_next : !cursor, !cursor
+        %v_slot = tile.ring_acquire %v_ring[%v_at] : !v_ring -> !kv_slot
+        scf.if %held {
+          tile.ring_commit %v_ring[%v_at] loads(%v_slot : !kv_slot) : !v_ring
+          tile.gather_async %v_map[%held_batch, %held_head] rows %held_boxes into %v_slot
+              : !tile.tensor_map<4, !kv_box>, !box_rows, !kv_slot
+        } else {
+          tile.ring_commit %v_ring[%v_at] : !v_ring
+        }
+        %v_next = tile.ring_next %v_ring[%v_at] : !v_ring -> !cursor
+        %true = arith.constant true
+        scf.yield %box_next, %k_next, %v_next, %true, %boxes_here, %batch, %kv_head
+            : !cursor, !cursor, !cursor, i1, !box_rows, index, index
       }
-      scf.yield %row_at, %box_after, %q_at, %kv_after : !cursor, !cursor, !cursor, !cursor
+      scf.condition(%more) %row_next, %box_after, %q_next, %k_after, %v_after, %held_after, %held_boxes_after,
+                           %held_batch_after, %held_head_after
+          : !cursor, !cursor, !cursor, !cursor, !cursor, i1, !box_rows, index, index
+    } do {
+    ^row(%row_at: !cursor, %box_at: !cursor, %q_at: !cursor, %k_at: !cursor, %v_at: !cursor, %held: i1,
+         %held_boxes: !box_rows, %held_batch: index, %held_head: index):
+      scf.yield %row_at, %box_at, %q_at, %k_at, %v_at, %held, %held_boxes, %held_batch, %held_head
+          : !cursor, !cursor, !cursor, !cursor, !cursor, i1, !box_rows, index, index
     }
   }
 
@@ -298,28 +364,49 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
     %hidden = tile.splat %minus_inf : f32 -> !scores
     %no_max = tile.splat %minus_inf : f32 -> !rows
     %zero_rows = tile.splat %f0 : f32 -> !rows
+    %slack_log2 = arith.constant 8.0 : f32
+    %slack = arith.divf %slack_log2, %scale : f32
+    %slacks = tile.splat %slack : f32 -> !rows
     %one_rows = tile.splat %f1 : f32 -> !rows
+    %no_sum = tile.splat %f0 : f32 -> !row_parts
     %no_output = tile.splat %f0 : f32 -> !output
+    %no_scores = tile.splat %f0 : f32 -> !scores
+    %no_weights = tile.convert %no_scores : !scores -> !weights
     %wants_lse = tile.is_present %lse : !tile.global<3 x f32>
+    %kv_len_i32 = arith.index_cast %kv_len : index to i32
+    %shift_i32 = arith.index_cast %shift : index to i32
 
-    %ends:7 = scf.while (%q_at = %start, %k_at = %start, %v_at = %start)
-        : (!cursor, !cursor, !cursor) -> (!cursor, !cursor, !cursor, i32, i32, i32, i32) {
-      %q_slot, %note = tile.ring_wait %q_ring[%q_at] : !q_ring -> !q_slot, !row_note
-      %steps, %batch, %head, %first_row = tile.load_note %note : !row_note -> i32, i32, i32, i32
-      %more = arith.cmpi sge, %steps, %c0_i32 : i32
-      scf.condition(%more) %q_at, %k_at, %v_at, %steps, %batch, %head, %first_row
-          : !cursor, !cursor, !cursor, i32, i32, i32, i32
-    } do {
-    ^row(%q_at: !cursor, %first_k_at: !cursor, %first_v_at: !cursor,
-         %steps_i32: i32, %batch_i32: i32, %head_i32: i32, %first_row_i32: i32):
-      %steps = arith.index_cast %steps_i32 : i32 to index
-      %first_row = arith.index_cast %first_row_i32 : i32 to index
+    %false = arith.constant false
+    // A turn of this loop is a row. Its first step does the last product of the
+    // row before, so that the tensor core has no pause between rows. At the end
+    // comes a row without keys, a drain.
+    %ends:9 = scf.while (%old_q_at = %start, %next_q_at = %start, %first_k_at = %start, %first_v_at = %start,
+                         %is_open = %false, %row_reference = %no_max, %row_sum = %no_sum,
+                         %row_output = %no_output, %row_weights = %no_weights)
+        : (!cursor, !cursor, !cursor, !cursor, i1, !rows, !row_parts, !output, !weights)
+        -> (!cursor, !cursor, !cursor, !cursor, i1, !rows, !row_parts, !output, !weights) {
+      // Issue: the row's first scores, and the last product of the row before.
+      %k_slot_0, %k_boxes_0, %k_flags_0 = tile.ring_wait %k_ring[%first_k_at]
+          : !k_ring -> !kv_slot, !box_note, !flag_note
+      %flags_0 = tile.load_note %k_flags_0 : !flag_note -> i32
+      %drains_i32 = arith.andi %flags_0, %drains_bit : i32
+      %opens = arith.cmpi eq, %drains_i32, %c0_i32 : i32
+      %after_next_q = tile.ring_next %q_ring[%next_q_at] : !q_ring -> !cursor
+      %q_at, %q_after = scf.if %opens -> (!cursor, !cursor) {
+        scf.yield %next_q_at, %after_next_q : !cursor, !cursor
+      } else {
+        scf.yield %old_q_at, %next_q_at : !cursor, !cursor
+      }
       %q_slot, %q_note = tile.ring_wait %q_ring[%q_at] : !q_ring -> !q_slot, !row_note
-      %has_keys = arith.cmpi sgt, %steps_i32, %c0_i32 : i32
+      %products_0 = tile.dot_async %q_slot, %k_slot_0 transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
+      %v_slot_0 = tile.ring_wait %v_ring[%first_v_at] : !v_ring -> !kv_slot
+      %adding_0 = tile.dot_async %row_weights, %v_slot_0 onto %row_output : !output
+          : !weights, !kv_slot -> !tile.pending<!output>
 
       // Row i sees the keys before row_ends[i].
-      %kv_len_i32 = arith.index_cast %kv_len : index to i32
-      %shift_i32 = arith.index_cast %shift : index to i32
+      %row_steps, %batch_i32, %head_i32, %first_row_i32 = tile.load_note %q_note : !row_note -> i32, i32, i32, i32
+      %steps_i32 = arith.select %opens, %row_steps, %c1_i32 : i32
+      %steps = arith.index_cast %steps_i32 : i32 to index
       %first_limit = arith.addi %first_row_i32, %shift_i32 : i32
       %first_end = arith.addi %first_limit, %c1_i32 : i32
       %first_ends = tile.splat %first_end : i32 -> !row_numbers
@@ -329,141 +416,162 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
       %clipped_ends = arith.minsi %causal_ends, %kv_ends : !row_numbers
       %row_ends = arith.select %causal, %clipped_ends, %kv_ends : !row_numbers
 
-      %row_max, %row_sum, %sums, %k_end, %v_end = scf.if %has_keys -> (!rows, !rows, !output, !cursor, !cursor) {
-        // First key tile: its scores alone.
-        %k_slot_0, %k_boxes_0, %k_flag_0 = tile.ring_wait %k_ring[%first_k_at]
-            : !k_ring -> !kv_slot, !box_note, !flag_note
-        %products_0 = tile.dot_async %q_slot, %k_slot_0 transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
-        %s_0 = tile.dot_wait 0 (%products_0 : !tile.pending<!scores>) -> !scores
-        %flag_0 = tile.load_note %k_flag_0 : !flag_note -> i32
-        %masked_0 = arith.cmpi ne, %flag_0, %c0_i32 : i32
-        %visible_0 = scf.if %masked_0 -> (!scores) {
-          %keys_0 = tile.shared_positions %k_boxes_0 : !box_note -> !key_numbers
-          %key_numbers_0 = tile.expand %keys_0 axis 0 : !key_numbers -> !positions
-          %ends_0 = tile.expand %row_ends axis 1 : !row_numbers -> !positions
-          %sees_0 = arith.cmpi slt, %key_numbers_0, %ends_0 : !positions
-          %kept_0 = arith.select %sees_0, %s_0, %hidden : !score_mask, !scores
-          scf.yield %kept_0 : !scores
-        } else {
-          scf.yield %s_0 : !scores
-        }
-        tile.ring_release %k_ring[%first_k_at] : !k_ring
-        %k_at_0 = tile.ring_next %k_ring[%first_k_at] : !k_ring -> !cursor
-
-        // Its softmax. A row that has seen no key has max = -inf; scaling by 0
-        // instead keeps its p at 0 rather than NaN.
-        %max_0 = tile.reduce max %visible_0 : !scores -> !rows
-        %unseen_0 = arith.cmpf oeq, %max_0, %no_max : !rows
-        %reference_0 = arith.select %unseen_0, %zero_rows, %max_0 : !row_mask, !rows
-        %offset_0 = arith.mulf %reference_0, %minus_scales : !rows
-        %offsets_0 = tile.expand %offset_0 axis 1 : !rows -> !scores
-        %exponents_0 = math.fma %visible_0, %scales, %offsets_0 : !scores
-        %p_0 = math.exp2 %exponents_0 : !scores
-        %sum_0 = tile.reduce_partial sum %p_0 : !scores -> !row_parts
-        %weights_0 = tile.convert %p_0 : !scores -> !weights
-
-        // Each step issues the next scores' dot, then the last weights' product
-        // with their values; the softmax runs under both.
-        %new_max, %new_sum, %new_output, %last_weights, %k_after, %v_last = scf.for %step = %c1 to %steps step %c1
-            iter_args(%old_max = %max_0, %old_sum = %sum_0, %old_output = %no_output, %old_weights = %weights_0,
-                      %k_at = %k_at_0, %v_at = %first_v_at)
-            -> (!rows, !row_parts, !output, !weights, !cursor, !cursor) {
-          // Issue: scores of this tile, output of the one before.
-          %k_slot, %k_boxes, %k_flag = tile.ring_wait %k_ring[%k_at] : !k_ring -> !kv_slot, !box_note, !flag_note
-          %products = tile.dot_async %q_slot, %k_slot transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
-          %v_slot = tile.ring_wait %v_ring[%v_at] : !v_ring -> !kv_slot
-          %adding = tile.dot_async %old_weights, %v_slot onto %old_output : !output
-              : !weights, !kv_slot -> !tile.pending<!output>
-
-          // Scores: mask, and give the key tile back.
-          %s = tile.dot_wait 1 (%products : !tile.pending<!scores>) -> !scores
-          %flag = tile.load_note %k_flag : !flag_note -> i32
-          %masked = arith.cmpi ne, %flag, %c0_i32 : i32
-          %visible = scf.if %masked -> (!scores) {
-            %keys = tile.shared_positions %k_boxes : !box_note -> !key_numbers
-            %key_numbers = tile.expand %keys axis 0 : !key_numbers -> !positions
-            %ends = tile.expand %row_ends axis 1 : !row_numbers -> !positions
-            %sees = arith.cmpi slt, %key_numbers, %ends : !positions
-            %kept = arith.select %sees, %s, %hidden : !score_mask, !scores
-            scf.yield %kept : !scores
-          } else {
-            scf.yield %s : !scores
-          }
-          tile.ring_release %k_ring[%k_at] : !k_ring
-          %k_next = tile.ring_next %k_ring[%k_at] : !k_ring -> !cursor
-
-          // Softmax.
-          %tile_max = tile.reduce max %visible : !scores -> !rows
-          %max = arith.maxnumf %old_max, %tile_max : !rows
-          %unseen = arith.cmpf oeq, %max, %no_max : !rows
-          %reference = arith.select %unseen, %zero_rows, %max : !row_mask, !rows
-          %offset = arith.mulf %reference, %minus_scales : !rows
-          // Of the offsets as rounded, so that an unchanged maximum gives exactly 1.
-          %old_offset = arith.mulf %old_max, %minus_scales : !rows
-          %shrink_exponent = arith.subf %offset, %old_offset : !rows
-          %shrink = math.exp2 %shrink_exponent : !rows
-          %offsets = tile.expand %offset axis 1 : !rows -> !scores
-          %exponents = math.fma %visible, %scales, %offsets : !scores
-          %p = math.exp2 %exponents : !scores
-          %tile_sum = tile.reduce_partial sum %p : !scores -> !row_parts
-          %part_shrink = tile.expand %shrink axis 1 : !rows -> !row_parts
-          %sum = math.fma %old_sum, %part_shrink, %tile_sum : !row_parts
-
-          // Output: rescale it once the product has landed; not before the softmax
-          // is done, which runs beside it. The weights are converted after that
-          // wait: ptxas before 13.3 may reuse registers that a running product
-          // still reads.
-          %added, %p_held = tile.dot_wait 0 (%adding, %p : !tile.pending<!output>, !scores)
-              after %sum : !row_parts -> !output, !scores
-          tile.ring_release %v_ring[%v_at] : !v_ring
-          %v_next = tile.ring_next %v_ring[%v_at] : !v_ring -> !cursor
-          %output_shrink = tile.expand %shrink axis 1 : !rows -> !output
-          %output = arith.mulf %added, %output_shrink : !output
-          %weights = tile.convert %p_held : !scores -> !weights
-          scf.yield %max, %sum, %output, %weights, %k_next, %v_next
-              : !rows, !row_parts, !output, !weights, !cursor, !cursor
-        }
-
-        // Last value tile.
-        %last_v_slot = tile.ring_wait %v_ring[%v_last] : !v_ring -> !kv_slot
-        %last_adding = tile.dot_async %last_weights, %last_v_slot onto %new_output : !output
-            : !weights, !kv_slot -> !tile.pending<!output>
-        %total = tile.reduce sum %new_sum : !row_parts -> !rows
-        %last_output = tile.dot_wait 0 (%last_adding : !tile.pending<!output>) -> !output
-        tile.ring_release %v_ring[%v_last] : !v_ring
-        %v_after = tile.ring_next %v_ring[%v_last] : !v_ring -> !cursor
-        scf.yield %new_max, %total, %last_output, %k_after, %v_after : !rows, !rows, !output, !cursor, !cursor
+      // Scores: mask, and give the key tile back.
+      %s_0 = tile.dot_wait 1 (%products_0 : !tile.pending<!scores>) -> !scores
+      %masked_i32_0 = arith.andi %flags_0, %masked_bit : i32
+      %masked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
+      %visible_0 = scf.if %masked_0 -> (!scores) {
+        %keys_0 = tile.shared_positions %k_boxes_0 : !box_note -> !key_numbers
+        %key_numbers_0 = tile.expand %keys_0 axis 0 : !key_numbers -> !positions
+        %ends_0 = tile.expand %row_ends axis 1 : !row_numbers -> !positions
+        %sees_0 = arith.cmpi slt, %key_numbers_0, %ends_0 : !positions
+        %kept_0 = arith.select %sees_0, %s_0, %hidden : !score_mask, !scores
+        scf.yield %kept_0 : !scores
       } else {
-        // No keys: nothing was loaded.
-        scf.yield %no_max, %zero_rows, %no_output, %first_k_at, %first_v_at : !rows, !rows, !output, !cursor, !cursor
+        scf.yield %s_0 : !scores
+      }
+      tile.ring_release %k_ring[%first_k_at] : !k_ring
+      %k_at_0 = tile.ring_next %k_ring[%first_k_at] : !k_ring -> !cursor
+
+      // Softmax. A query that has seen no key has max = -inf; scaling by 0
+      // instead keeps its p at 0 rather than NaN.
+      %max_0 = tile.reduce max %visible_0 : !scores -> !rows
+      %unseen_0 = arith.cmpf oeq, %max_0, %no_max : !rows
+      %reference_0 = arith.select %unseen_0, %zero_rows, %max_0 : !row_mask, !rows
+      %offset_0 = arith.mulf %reference_0, %minus_scales : !rows
+      %offsets_0 = tile.expand %offset_0 axis 1 : !rows -> !scores
+      %exponents_0 = math.fma %visible_0, %scales, %offsets_0 : !scores
+      %p_0 = math.exp2 %exponents_0 : !scores
+      %sum_0 = tile.reduce_partial sum %p_0 : !scores -> !row_parts
+
+      // The product lands after the softmax, which runs beside it. The weights
+      // are converted after that wait: ptxas before 13.3 may reuse registers that
+      // a running product still reads.
+      %row_product, %p_held_0 = tile.dot_wait 0 (%adding_0, %p_0 : !tile.pending<!output>, !scores)
+          after %sum_0 : !row_parts -> !output, !scores
+      tile.ring_release %v_ring[%first_v_at] : !v_ring
+      %v_at_0 = tile.ring_next %v_ring[%first_v_at] : !v_ring -> !cursor
+      %weights_0 = tile.convert %p_held_0 : !scores -> !weights
+
+      // The row before is complete: o = output / sum (0 for a row without keys),
+      // over its q; the storer takes it from there.
+      scf.if %is_open {
+        %o_slot, %o_note = tile.ring_wait %q_ring[%old_q_at] : !q_ring -> !q_slot, !row_note
+        %total = tile.reduce sum %row_sum : !row_parts -> !rows
+        %empty = arith.cmpf oeq, %total, %zero_rows : !rows
+        %reciprocal = arith.divf %one_rows, %total : !rows
+        %factor = arith.select %empty, %zero_rows, %reciprocal : !row_mask, !rows
+        %factors = tile.expand %factor axis 1 : !rows -> !output
+        %normalised = arith.mulf %row_product, %factors : !output
+        %o_tile = tile.convert %normalised : !output -> !output_elem
+        tile.store_shared %o_tile, %o_slot : !output_elem, !q_slot
+        %o_steps, %o_batch, %o_head, %o_row = tile.load_note %o_note : !row_note -> i32, i32, i32, i32
+        tile.ring_release %q_ring[%old_q_at] : !q_ring
+        scf.if %wants_lse {
+          %batch = arith.index_cast %o_batch : i32 to index
+          %head = arith.index_cast %o_head : i32 to index
+          %first_row = arith.index_cast %o_row : i32 to index
+          %lse_view = tile.slice %lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+          %log_sum = math.log2 %total : !rows
+          %lse_log2 = math.fma %row_reference, %row_scales, %log_sum : !rows
+          %ln_2s = tile.splat %ln_2 : f32 -> !rows
+          %lse_rows = arith.mulf %lse_log2, %ln_2s : !rows
+          tile.store %lse_rows, %lse_view[%first_row] : !rows, !tile.view<1 x f32>
+        }
       }
 
-      // o = output / sum (0 for a row without keys), over q in its slot; the
-      // storer takes it from there.
-      %empty = arith.cmpf oeq, %row_sum, %zero_rows : !rows
-      %reciprocal = arith.divf %one_rows, %row_sum : !rows
-      %factor = arith.select %empty, %zero_rows, %reciprocal : !row_mask, !rows
-      %factors = tile.expand %factor axis 1 : !rows -> !output
-      %normalised = arith.mulf %sums, %factors : !output
-      %o_tile = tile.convert %normalised : !output -> !output_elem
-      tile.store_shared %o_tile, %q_slot : !output_elem, !q_slot
-      tile.ring_release %q_ring[%q_at] : !q_ring
-      %q_next = tile.ring_next %q_ring[%q_at] : !q_ring -> !cursor
+      // Each further step issues the next scores' dot, then the last weights'
+      // product with their values; the softmax runs under both.
+      %new_reference, %new_sum, %new_output, %last_weights, %k_after, %v_after = scf.for %step = %c1 to %steps step %c1
+          iter_args(%old_reference = %max_0, %old_sum = %sum_0, %old_output = %no_output, %old_weights = %weights_0,
+                    %k_at = %k_at_0, %v_at = %v_at_0)
+          -> (!rows, !row_parts, !output, !weights, !cursor, !cursor) {
+        // Issue: scores of this tile, output of the one before.
+        %k_slot, %k_boxes, %k_flags = tile.ring_wait %k_ring[%k_at] : !k_ring -> !kv_slot, !box_note, !flag_note
+        %products = tile.dot_async %q_slot, %k_slot transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
+        %v_slot = tile.ring_wait %v_ring[%v_at] : !v_ring -> !kv_slot
+        %adding = tile.dot_async %old_weights, %v_slot onto %old_output : !output
+            : !weights, !kv_slot -> !tile.pending<!output>
 
-      scf.if %wants_lse {
-        %batch = arith.index_cast %batch_i32 : i32 to index
-        %head = arith.index_cast %head_i32 : i32 to index
-        %lse_view = tile.slice %lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
-        %log_sum = math.log2 %row_sum : !rows
-        %lse_log2 = math.fma %row_max, %row_scales, %log_sum : !rows
-        %ln_2s = tile.splat %ln_2 : f32 -> !rows
-        %lse_rows = arith.mulf %lse_log2, %ln_2s : !rows
-        tile.store %lse_rows, %lse_view[%first_row] : !rows, !tile.view<1 x f32>
+        // Scores: mask, and give the key tile back.
+        %s = tile.dot_wait 1 (%products : !tile.pending<!scores>) -> !scores
+        %flags = tile.load_note %k_flags : !flag_note -> i32
+        %masked_i32 = arith.andi %flags, %masked_bit : i32
+        %masked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
+        %visible = scf.if %masked -> (!scores) {
+          %keys = tile.shared_positions %k_boxes : !box_note -> !key_numbers
+          %key_numbers = tile.expand %keys axis 0 : !key_numbers -> !positions
+          %ends = tile.expand %row_ends axis 1 : !row_numbers -> !positions
+          %sees = arith.cmpi slt, %key_numbers, %ends : !positions
+          %kept = arith.select %sees, %s, %hidden : !score_mask, !scores
+          scf.yield %kept : !scores
+        } else {
+          scf.yield %s : !scores
+        }
+        tile.ring_release %k_ring[%k_at] : !k_ring
+        %k_next = tile.ring_next %k_ring[%k_at] : !k_ring -> !cursor
+
+        // Softmax. The reference follows the maximum only when that has grown by
+        // more than 2^slack, which after the first tiles is rare.
+        %part_max = tile.reduce_partial max %visible : !scores -> !row_parts
+        %most = arith.addf %old_reference, %slacks : !rows
+        %part_most = tile.expand %most axis 1 : !rows -> !row_parts
+        %parts_grow = arith.cmpf ogt, %part_max, %part_most : !row_parts
+        %moves = tile.warp_any %parts_grow : !part_mask
+        %reference = scf.if %moves -> (!rows) {
+          %tile_max = tile.reduce max %part_max : !row_parts -> !rows
+          %grows = arith.cmpf ogt, %tile_max, %most : !rows
+          %moved = arith.select %grows, %tile_max, %old_reference : !row_mask, !rows
+          scf.yield %moved : !rows
+        } else {
+          scf.yield %old_reference : !rows
+        }
+        %unseen = arith.cmpf oeq, %reference, %no_max : !rows
+        %base = arith.select %unseen, %zero_rows, %reference : !row_mask, !rows
+        %offset = arith.mulf %base, %minus_scales : !rows
+        %offsets = tile.expand %offset axis 1 : !rows -> !scores
+        %exponents = math.fma %visible, %scales, %offsets : !scores
+        %p = math.exp2 %exponents : !scores
+        %tile_sum = tile.reduce_partial sum %p : !scores -> !row_parts
+
+        // Output: rescale it, once the product has landed, where the reference
+        // has moved.
+        %added, %p_held = tile.dot_wait 0 (%adding, %p : !tile.pending<!output>, !scores)
+            after %tile_sum : !row_parts -> !output, !scores
+        tile.ring_release %v_ring[%v_at] : !v_ring
+        %v_next = tile.ring_next %v_ring[%v_at] : !v_ring -> !cursor
+        %kept_sum, %output = scf.if %moves -> (!row_parts, !output) {
+          %distance = arith.subf %old_reference, %reference : !rows
+          %distance_log2 = arith.mulf %distance, %row_scales : !rows
+          %factor = math.exp2 %distance_log2 : !rows
+          %stays = arith.cmpf oeq, %old_reference, %reference : !rows
+          %shrink = arith.select %stays, %one_rows, %factor : !row_mask, !rows
+          %part_shrink = tile.expand %shrink axis 1 : !rows -> !row_parts
+          %output_shrink = tile.expand %shrink axis 1 : !rows -> !output
+          %shrunk_sum = arith.mulf %old_sum, %part_shrink : !row_parts
+          %shrunk = arith.mulf %added, %output_shrink : !output
+          scf.yield %shrunk_sum, %shrunk : !row_parts, !output
+        } else {
+          scf.yield %old_sum, %added : !row_parts, !output
+        }
+        %sum = arith.addf %kept_sum, %tile_sum : !row_parts
+        %weights = tile.convert %p_held : !scores -> !weights
+        scf.yield %reference, %sum, %output, %weights, %k_next, %v_next
+            : !rows, !row_parts, !output, !weights, !cursor, !cursor
       }
-      scf.yield %q_next, %k_end, %v_end : !cursor, !cursor, !cursor
+      %last_i32 = arith.andi %flags_0, %last_bit : i32
+      %more = arith.cmpi eq, %last_i32, %c0_i32 : i32
+      scf.condition(%more) %q_at, %q_after, %k_after, %v_after, %opens, %new_reference, %new_sum, %new_output, %last_weights
+          : !cursor, !cursor, !cursor, !cursor, i1, !rows, !row_parts, !output, !weights
+    } do {
+    ^row(%old_q_at: !cursor, %next_q_at: !cursor, %k_at: !cursor, %v_at: !cursor, %is_open: i1,
+         %row_reference: !rows, %row_sum: !row_parts, %row_output: !output, %row_weights: !weights):
+      scf.yield %old_q_at, %next_q_at, %k_at, %v_at, %is_open, %row_reference, %row_sum, %row_output, %row_weights
+          : !cursor, !cursor, !cursor, !cursor, i1, !rows, !row_parts, !output, !weights
     }
 
     // The end goes on to the storer.
-    tile.ring_release %q_ring[%ends#0] : !q_ring
+    %end_slot, %end_note = tile.ring_wait %q_ring[%ends#1] : !q_ring -> !q_slot, !row_note
+    tile.ring_release %q_ring[%ends#1] : !q_ring
   }
 }

@@ -30,6 +30,8 @@ public:
 /// other call uses it.
 struct Workspace {
   void *base = nullptr;
+  /// As plan::ValueTensors::setTickets; null where kernels need none.
+  void *tickets = nullptr;
   std::unique_lock<std::mutex> lock;
 };
 

@@ -159,12 +159,10 @@ Result<Tensor> CudaDevice::allocate(DataType dtype,
 
 Result<Workspace> CudaDevice::workspace(std::int64_t bytes,
                                         const AttentionConfig &config) {
-  if (bytes == 0)
-    return Workspace();
   auto lease = workspaces_.take(bytes, streamOf(config));
   if (!lease.ok())
     return lease.status();
-  return Workspace{lease->base, std::move(lease->lock)};
+  return Workspace{lease->base, lease->tickets, std::move(lease->lock)};
 }
 
 Status CudaDevice::read(const void *from, void *to, std::int64_t bytes) {

@@ -50,7 +50,7 @@ Result<Workspace> HostDevice::workspace(std::int64_t bytes,
   if (!base)
     return Status(ErrorCode::OutOfResources,
                   fmt::format("{} bytes of workspace cannot be had", bytes));
-  return Workspace{base, {}};
+  return Workspace{base, nullptr, {}};
 }
 
 Status HostDevice::read(const void *from, void *to, std::int64_t bytes) {

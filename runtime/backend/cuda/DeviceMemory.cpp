@@ -48,6 +48,20 @@ Status copyAndWait(const DeviceContext &device, std::int64_t bytes,
                       "cuStreamSynchronize");
 }
 
+/// What stands behind a workspace, for its tickets.
+constexpr std::int64_t kTicketBytes = 64;
+
+Status zeroTickets(const DeviceContext &device, void *tickets,
+                   StreamHandle stream) {
+  CurrentContext current(device);
+  if (!current.status().ok())
+    return current.status();
+  const Driver &driver = device.driver();
+  return driver.check(driver.functions().fillWords(addressOf(tickets), 0,
+                                                   kTicketBytes / 4, stream),
+                      "cuMemsetD32Async");
+}
+
 } // namespace
 
 Result<std::shared_ptr<void>> allocateMemory(const DeviceContext &device,
@@ -173,13 +187,12 @@ Result<Workspaces::Lease> Workspaces::take(std::int64_t bytes,
   Workspace &workspace = find(stream);
   std::unique_lock lock(workspace.mutex);
   Status status = adopt(workspace, stream);
-  if (status.ok() && workspace.bytes < bytes)
+  if (status.ok() && (workspace.blocks.empty() || workspace.bytes < bytes))
     status = grow(workspace, bytes, stream);
   if (!status.ok())
     return status;
-  void *base =
-      workspace.blocks.empty() ? nullptr : workspace.blocks.back().get();
-  return Lease{base, std::move(lock)};
+  auto *base = static_cast<std::byte *>(workspace.blocks.back().get());
+  return Lease{base, base + workspace.bytes, std::move(lock)};
 }
 
 Workspaces::Workspace &Workspaces::find(StreamHandle stream) {
@@ -224,14 +237,21 @@ Status Workspaces::grow(Workspace &workspace, std::int64_t bytes,
   // Doubling, so that all blocks together take less than twice the last one's
   // size and what it holds.
   std::int64_t size = alignUp(std::max(bytes, 2 * workspace.bytes));
-  auto block = allocateMemory(device_, size);
-  if (!block.ok() && size > bytes)
-    block = allocateMemory(device_, size = bytes);
-  if (!block.ok())
-    return Status(block.status()).withContext("workspace");
+  auto block = allocateMemory(device_, size + kTicketBytes);
+  if (!block.ok() && size > alignUp(bytes)) {
+    size = alignUp(bytes);
+    block = allocateMemory(device_, size + kTicketBytes);
+  }
+  if (block.ok()) {
+    auto *tickets = static_cast<std::byte *>(block->get()) + size;
+    status = zeroTickets(device_, tickets, stream);
+  }
+  if (!block.ok() || !status.ok())
+    return Status(block.ok() ? status : block.status())
+        .withContext("workspace");
   workspace.blocks.push_back(*std::move(block));
   workspace.bytes = size;
-  countAllocation(size);
+  countAllocation(size + kTicketBytes);
   return Status();
 }
 

@@ -5,13 +5,15 @@
 // rows left unwritten and for writes outside, repeats, and times.
 //
 // A case line: variant=NAME and the settings of Trial.h, and rows=N (sampled
-// rows a head), repeats=N (bitwise equal), time=N (launches timed), ctas=N,
-// image=ptx (let the driver assemble). One line of results a case; status 1 if
-// any case failed.
+// rows a head), repeats=N (bitwise equal), time=N (launches timed, in bursts),
+// sustained=MS (timed again after so long without a rest), ctas=N, tickets=0
+// (rows go to CTAs in plain order), image=ptx (let the driver assemble). One
+// line of results a case; status 1 if any case failed.
 #include "tests/gpu/kernels/CudaDriver.h"
 #include "tests/gpu/kernels/Trial.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +23,7 @@
 #include <random>
 #include <set>
 #include <sstream>
+#include <thread>
 
 using namespace spargejit::gpu_trial;
 
@@ -68,7 +71,7 @@ Variant loadVariant(CudaDriver &driver, const std::string &folder,
 
 /// Device copies of a trial's tensors.
 struct DeviceTrial {
-  DevicePointer q, k, v, o, indices, counts, lse;
+  DevicePointer q, k, v, o, indices, counts, lse, tickets;
   std::vector<float> lseHost;
 };
 
@@ -91,18 +94,21 @@ DeviceTrial uploadTrial(CudaDriver &driver, const Trial &trial) {
   device.lseHost.resize(
       static_cast<std::size_t>(trial.q.batch * trial.q.heads * trial.q.length));
   device.lse = driver.allocate(device.lseHost.size() * 4);
+  device.tickets = driver.allocate(4);
+  driver.fill(device.tickets, 0, 4);
   return device;
 }
 
 void releaseTrial(CudaDriver &driver, const DeviceTrial &device) {
-  for (DevicePointer pointer : {device.q, device.k, device.v, device.o,
-                                device.indices, device.counts, device.lse})
+  for (DevicePointer pointer :
+       {device.q, device.k, device.v, device.o, device.indices, device.counts,
+        device.lse, device.tickets})
     driver.release(pointer);
 }
 
 /// Argument slots as in runtime/base/KernelSpec.h.
-std::vector<std::int64_t> makeSlots(const Trial &trial,
-                                    const DeviceTrial &device) {
+std::vector<std::int64_t>
+makeSlots(const Trial &trial, const DeviceTrial &device, bool hasTickets) {
   std::vector<std::int64_t> slots;
   auto add = [&](DevicePointer pointer, std::vector<std::int64_t> sizes,
                  std::vector<std::int64_t> strides) {
@@ -125,6 +131,7 @@ std::vector<std::int64_t> makeSlots(const Trial &trial,
   addTensor(device.o, trial.o);
   add(device.lse, {b, h, trial.q.length},
       {h * trial.q.length, trial.q.length, 1});
+  add(hasTickets ? device.tickets : 0, {1}, {1});
   std::int64_t scale = 0;
   std::memcpy(&scale, &trial.softmaxScale, 4);
   slots.push_back(scale);
@@ -159,7 +166,7 @@ void prepareLaunch(Launch &launch, CudaDriver &driver, const Variant &variant,
       trial.q.batch * trial.q.heads * ((trial.q.length + tile - 1) / tile);
   std::int64_t ctas = settings.number("ctas", driver.multiprocessors());
   launch.ctas = static_cast<unsigned>(std::min(ctas, programs));
-  launch.slots = makeSlots(trial, device);
+  launch.slots = makeSlots(trial, device, settings.number("tickets", 1) != 0);
   std::pair<const HostTensor *, DevicePointer> tensors[] = {
       {&trial.q, device.q}, {&trial.k, device.k}, {&trial.v, device.v},
       {nullptr, 0},         {nullptr, 0},         {&trial.o, device.o}};
@@ -268,21 +275,44 @@ void checkRows(const Trial &trial, const std::vector<std::uint16_t> &got,
       norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
 }
 
-std::string timeLaunches(Launch &launch, const Trial &trial, int count) {
-  launch.driver->time(5, Launch::run, &launch);
-  std::vector<float> times = launch.driver->time(count, Launch::run, &launch);
+/// "NAME MEDIAN ms (least) RATE TFLOP/s (best)" of these launches.
+std::string summarise(const char *name, std::vector<float> times,
+                      double operations) {
   std::sort(times.begin(), times.end());
   double median = times[times.size() / 2], least = times.front();
+  char text[160];
+  std::snprintf(text, sizeof text,
+                " %s %.4f ms (least %.4f) %.1f TFLOP/s (best %.1f)", name,
+                median, least, operations / median * 1e-9,
+                operations / least * 1e-9);
+  return text;
+}
+
+/// Bursts of about 4 ms with rests of 50 ms between them, which leave the card
+/// at its full clock, until `count` launches have been timed; then, with
+/// `sustained`, as many after that many milliseconds without a rest.
+std::string timeLaunches(Launch &launch, const Trial &trial, int count,
+                         int sustained) {
   double operations =
       4.0 * trial.visitedPairs() * static_cast<double>(trial.q.dim);
   if (!trial.hasLists && trial.causal)
     operations /= 2;
-  char text[160];
-  std::snprintf(text, sizeof text,
-                " median %.4f ms (least %.4f)  %.1f TFLOP/s (best %.1f)",
-                median, least, operations / median * 1e-9,
-                operations / least * 1e-9);
-  return text;
+  auto time = [&](int launches) {
+    return launch.driver->time(launches, Launch::run, &launch);
+  };
+  const float estimate = time(4).back();
+  const int burst = std::clamp(static_cast<int>(4 / estimate), 4, 20);
+  std::vector<float> times;
+  while (static_cast<int>(times.size()) < count) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::vector<float> some = time(burst);
+    times.insert(times.end(), some.begin(), some.end());
+  }
+  std::string text = summarise("bursts", times, operations);
+  if (sustained == 0)
+    return text;
+  time(static_cast<int>(static_cast<float>(sustained) / estimate) + 1);
+  return text + summarise("sustained", time(count), operations);
 }
 
 bool runCase(CudaDriver &driver, const std::string &folder,
@@ -308,12 +338,16 @@ bool runCase(CudaDriver &driver, const std::string &folder,
     outcome.unequal += got != first;
   }
   driver.toHost(device.lseHost.data(), device.lse, device.lseHost.size() * 4);
+  std::int32_t ticketsAfter = 0;
+  driver.toHost(&ticketsAfter, device.tickets, 4);
+  outcome.unequal += ticketsAfter != 0;
   checkWritten(trial, got, outcome);
   checkRows(trial, got, device.lseHost, settings.number("rows", 16), seed,
             outcome);
   std::string timing;
   if (int count = static_cast<int>(settings.number("time", 0)))
-    timing = timeLaunches(launch, trial, count);
+    timing = timeLaunches(launch, trial, count,
+                          static_cast<int>(settings.number("sustained", 0)));
   std::printf(
       "%s %s | o %.2e lse %.1e unwritten %lld outside %lld unequal %lld "
       "infinities %lld, worst %s |%s\n",

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// write_variants FILE FOLDER: compiles the Hopper forward kernel once for each
-// line "NAME key=value …" of FILE (all the kernel's parameters) and writes
-// NAME.ptx and NAME.json, which check_variants reads. Needs no GPU.
+// write_variants FILE FOLDER [KERNEL]: compiles the Hopper forward kernel, or
+// the text in the file KERNEL, once for each line "NAME key=value …" of FILE
+// (all the kernel's parameters) and writes NAME.ptx and NAME.json, which
+// check_variants reads. Needs no GPU.
 #include "compiler/Driver/CompileKernel.h"
 #include "kernels_ir/embed/EmbeddedTexts.h"
 
@@ -54,14 +55,24 @@ nlohmann::json describe(const KernelSpec &spec, const LaunchInfo &launch) {
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: write_variants FILE FOLDER\n");
+  if (argc != 3 && argc != 4) {
+    std::fprintf(stderr, "usage: write_variants FILE FOLDER [KERNEL]\n");
     return 2;
   }
-  const kernels_ir::EmbeddedText *text =
-      kernels_ir::findEmbeddedText("kernels/sm90/attention_fwd.mlir");
-  if (!text)
+  std::string path = argc == 4 ? argv[3] : "kernels/sm90/attention_fwd.mlir";
+  std::string text;
+  if (argc == 4) {
+    std::stringstream contents;
+    contents << std::ifstream(path).rdbuf();
+    text = contents.str();
+  } else if (auto *embedded = kernels_ir::findEmbeddedText(path)) {
+    text = embedded->text;
+  }
+  if (text.empty()) {
+    std::fprintf(stderr, "%s: expects a kernel's text, got none\n",
+                 path.c_str());
     return 1;
+  }
   std::ifstream lines(argv[1]);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
@@ -69,8 +80,7 @@ int main(int argc, char **argv) {
     if (!(words >> name) || name[0] == '#')
       continue;
     KernelSpec spec = specFromLine(words);
-    Result<KernelArtifact> artifact = compiler::compileKernel(
-        std::string(text->text), std::string(text->path), spec);
+    Result<KernelArtifact> artifact = compiler::compileKernel(text, path, spec);
     if (!artifact) {
       std::fprintf(stderr, "%s: %s\n", name.c_str(),
                    artifact.status().message().c_str());

@@ -100,3 +100,47 @@ tile.kernel @dots(%x: !tile.global<4 x f16>) parameters [n] grid %x by n {
     tile.ring_release %ring[%at] : !ring
   }
 }
+
+// -----
+
+!note = !tile.shared<2 x i32>
+!ring = !tile.ring<!note>
+
+// A counter, if there is one, gives the programs out; it wraps after the last of
+// them has been asked for.
+// CHECK-LABEL: llvm.func @shares(
+// CHECK: %[[NEXT:.*]] = scf.if %{{.*}} -> (i32) {
+// CHECK: mov.u32 $0, 0; @$3 atom.relaxed.gpu.global.inc.u32 $0, [$1], $2;
+// CHECK: redux.sync
+// CHECK: } else {
+// CHECK: nvvm.vote.sync any
+tile.kernel @shares(%x: !tile.global<4 x bf16>, %counter: !tile.global<1 x i32>, %y: !tile.global<1 x f32>) parameters [n] grid %x by n {
+  %f0 = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %ring = tile.ring stages 2 passed_by [8] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "scout" warps 1 registers 40 {
+    %first, %end, %step = tile.programs : index, index, index
+    %next = tile.next_program %first counted by %counter : !tile.global<1 x i32> -> index
+    %next_i32 = arith.index_cast %next : index to i32
+    %note = tile.ring_acquire %ring[%at] : !ring -> !note
+    tile.store_note (%next_i32, %next_i32), %note : !note
+    tile.ring_commit %ring[%at] : !ring
+  }
+  tile.role "consumers" warps 8 registers 232 {
+    %note = tile.ring_wait %ring[%at] : !ring -> !note
+    %a, %b = tile.load_note %note : !note -> i32, i32
+    %zeros = tile.splat %f0 : f32 -> tensor<128xf32>
+    %numbers = tile.iota : tensor<128xi32>
+    %ends = tile.splat %a : i32 -> tensor<128xi32>
+    %limits = tile.splat %b : i32 -> tensor<128x4xi32>
+    %numbers_of = tile.expand %numbers axis 1 : tensor<128xi32> -> tensor<128x4xi32>
+    %beyond = arith.cmpi sgt, %numbers_of, %limits : tensor<128x4xi32>
+    %any = tile.warp_any %beyond : tensor<128x4xi1>
+    scf.if %any {
+      %view = tile.slice %y[] : !tile.global<1 x f32> -> !tile.view<1 x f32>
+      tile.store %zeros, %view[%c0] : tensor<128xf32>, !tile.view<1 x f32>
+    }
+    tile.ring_release %ring[%at] : !ring
+  }
+}

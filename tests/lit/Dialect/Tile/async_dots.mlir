@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tile.dot_async, tile.dot_wait, tile.convert, tile.reduce_partial, tile.any.
+// tile.dot_async, tile.dot_wait, tile.convert, tile.reduce_partial, tile.any,
+// tile.warp_any.
 // RUN: sparge-opt %s | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --tile-specialise="parameters=elem=float16,m=128,n=64,d=40" -o /dev/null
@@ -22,6 +23,7 @@
 // CHECK: %[[O:.*]] = tile.dot_async %[[P]], %[[SLOT]]#1 onto %{{.*}} : tensor<?x?xf32, #tile.sizes<m, d>> :
 // CHECK: %[[O2:.*]] = tile.dot_async %[[P]], %[[SLOT]]#1 onto %[[O]] : !tile.pending<tensor<?x?xf32, #tile.sizes<m, d>>> :
 // CHECK: tile.dot_wait 1(%[[O2]], %[[S1]] : !tile.pending<tensor<?x?xf32, #tile.sizes<m, d>>>, tensor<?x?xf32, #tile.sizes<m, n>>) after %[[SUM]] : tensor<?x?xf32, #tile.sizes<m, 4>> ->
+// CHECK: tile.warp_any %{{.*}} : tensor<?xi1, #tile.sizes<m>>
 // CHECK: tile.any %{{.*}} : tensor<2xi1>
 tile.kernel @dots(%x: !tile.global<4 x !elem>) parameters [elem, m, n, d] grid %x by m {
   %f0 = arith.constant 0.0 : f32
@@ -38,6 +40,8 @@ tile.kernel @dots(%x: !tile.global<4 x !elem>) parameters [elem, m, n, d] grid %
     %o = tile.dot_async %weights, %kv onto %no_output : !output : !weights, !kv_slot -> !tile.pending<!output>
     %more = tile.dot_async %weights, %kv onto %o : !tile.pending<!output> : !weights, !kv_slot -> !tile.pending<!output>
     %output, %held = tile.dot_wait 1 (%more, %scores : !tile.pending<!output>, !scores) after %sum : !parts -> !output, !scores
+    %changed = tile.splat %true : i1 -> tensor<?xi1, #tile.sizes<m>>
+    %changes = tile.warp_any %changed : tensor<?xi1, #tile.sizes<m>>
   }
   tile.role "loader" warps 1 registers 24 {
     %flags = tile.splat %true : i1 -> tensor<2xi1>

@@ -285,3 +285,29 @@ tile.kernel @any_c2_role(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n
     %r = tile.any %t : tensor<2xi1>
   }
 }
+
+// -----
+
+!ring = !tile.ring<!tile.shared<64 x 64 x bf16, swizzle 128>>
+tile.kernel @warp_any_c1_element(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %f0 = arith.constant 0.0 : f32
+  %ring = tile.ring stages 2 passed_by [4] : !ring
+  tile.role "consumers" warps 4 registers 128 {
+    %rows = tile.splat %f0 : f32 -> tensor<64xf32>
+    // expected-error @below {{expects a tensor of i1, got 'tensor<64xf32>'}}
+    %r = tile.warp_any %rows : tensor<64xf32>
+  }
+}
+
+// -----
+
+!ring = !tile.ring<!tile.shared<64 x 64 x bf16, swizzle 128>>
+tile.kernel @warp_any_c2_role(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %true = arith.constant true
+  %ring = tile.ring stages 2 passed_by [1] : !ring
+  tile.role "loader" warps 1 registers 24 {
+    %rows = tile.splat %true : i1 -> tensor<64xi1>
+    // expected-error @below {{expects a role of warpgroups around it, got one warp}}
+    %r = tile.warp_any %rows : tensor<64xi1>
+  }
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tile.role, tile.programs, tile.program_place.
+// tile.role, tile.programs, tile.next_program, tile.program_place.
 // RUN: sparge-opt %s | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --tile-specialise="parameters=n=64,warps=12,most=160" | FileCheck %s --check-prefix=FIXED
@@ -10,15 +10,17 @@
 // CHECK: %[[FIRST:.*]], %[[END:.*]], %[[STEP:.*]] = tile.programs : index, index, index
 // CHECK: scf.for %[[PROGRAM:.*]] = %[[FIRST]] to %[[END]] step %[[STEP]]
 // CHECK: tile.program_place %[[PROGRAM]] : index, index, index
+// CHECK: tile.next_program %[[FIRST]] counted by %{{.*}} : !tile.global<1 x i32> -> index
 // CHECK: tile.role "storer" warps 1 registers 24 {
 // CHECK: tile.role "consumers" warps warps registers most {
 // FIXED: tile.role "consumers" warps 12 registers 160 {
-tile.kernel @roles(%x: !tile.global<4 x f32>) parameters [n, warps, most] grid %x by n {
+tile.kernel @roles(%x: !tile.global<4 x f32>, %counter: !tile.global<1 x i32>) parameters [n, warps, most] grid %x by n {
   tile.role "loader" warps 1 registers 24 {
     %first, %end, %step = tile.programs : index, index, index
     scf.for %program = %first to %end step %step {
       %batch, %head, %tile = tile.program_place %program : index, index, index
     }
+    %next = tile.next_program %first counted by %counter : !tile.global<1 x i32> -> index
   }
   tile.role "storer" warps 1 registers 24 {
   }

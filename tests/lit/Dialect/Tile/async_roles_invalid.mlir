@@ -70,3 +70,23 @@ tile.kernel @kernel_c4_role_size(%x: !tile.global<4 x f32>) parameters [n] grid 
   tile.role "consumers" warps many registers 128 {
   }
 }
+
+// -----
+
+tile.kernel @next_program_c1(%x: !tile.global<4 x f32>, %counter: !tile.global<2 x i32>) parameters [n] grid %x by n {
+  tile.role "scout" warps 1 registers 24 {
+    %first, %end, %step = tile.programs : index, index, index
+    // expected-error @below {{expects a kernel's argument of rank 1 and i32, got '!tile.global<2 x i32>'}}
+    %next = tile.next_program %first counted by %counter : !tile.global<2 x i32> -> index
+  }
+}
+
+// -----
+
+tile.kernel @next_program_c2(%x: !tile.global<4 x f32>, %counter: !tile.global<1 x i32>) parameters [n] grid %x by n {
+  tile.role "consumers" warps 4 registers 128 {
+    %first, %end, %step = tile.programs : index, index, index
+    // expected-error @below {{expects a one-warp role around it, got one of more warps}}
+    %next = tile.next_program %first counted by %counter : !tile.global<1 x i32> -> index
+  }
+}

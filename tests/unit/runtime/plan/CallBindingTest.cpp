@@ -147,6 +147,30 @@ TEST(CallBinding, PacksAbsentTensorsAsNull) {
   EXPECT_EQ(slots[static_cast<std::size_t>(info.arguments[6].firstSlot)], 0);
 }
 
+TEST(CallBinding, PacksTheDevicesTicketsWhereItHasSome) {
+  const MethodPlan plan = unit::densePlan();
+  ValueTensors tensors;
+  LaunchInfo info = unit::attentionInfo(64);
+  KernelArgument tickets{"tickets", KernelArgument::Kind::Tensor, 1, 0};
+  tickets.firstSlot = info.slotCount();
+  info.arguments.push_back(tickets);
+  auto sources = bindArguments(plan, plan.launches[0], info);
+  ASSERT_TRUE(sources.ok());
+  std::int32_t counter = 0;
+  for (void *given :
+       {static_cast<void *>(nullptr), static_cast<void *>(&counter)}) {
+    tensors.reset(plan);
+    tensors.setTickets(given);
+    std::vector<std::int64_t> slots(static_cast<std::size_t>(info.slotCount()),
+                                    -77);
+    packArguments(plan, info, *sources, exampleProblem(), tensors,
+                  slots.data());
+    const std::vector<std::int64_t> expected{addressOf(given), given != nullptr,
+                                             given != nullptr};
+    EXPECT_EQ(std::vector(slots.end() - 3, slots.end()), expected);
+  }
+}
+
 TEST(CallBinding, TakesConstantsFromTheMethod) {
   MethodPlan plan = unit::selectingPlan();
   plan.values[5] = {PlanValue::Kind::Constant, "", 0.3};

@@ -148,6 +148,31 @@ TEST_F(DeviceMemoryTest, GrowsAWorkspaceAndKeepsWhatAGraphMayUse) {
   EXPECT_EQ(blocks(), blocksBefore_);
 }
 
+TEST_F(DeviceMemoryTest, PutsZeroedTicketsBehindAWorkspace) {
+  Workspaces workspaces(*device_);
+  auto ticketsOf = [&](std::int64_t bytes, int number) {
+    auto lease = workspaces.take(bytes, stream(number));
+    EXPECT_TRUE(lease.ok());
+    auto *base = static_cast<std::byte *>(lease->base);
+    auto *tickets = static_cast<std::byte *>(lease->tickets);
+    EXPECT_GE(tickets - base, bytes);
+    EXPECT_EQ((tickets - base) % 64, 0);
+    EXPECT_LE(static_cast<std::size_t>(tickets - base) + 4,
+              fake_.allocations.at(base));
+    return static_cast<std::int32_t *>(lease->tickets);
+  };
+  std::int32_t *none = ticketsOf(0, 5);
+  EXPECT_EQ(*none, 0);
+  EXPECT_EQ(ticketsOf(0, 5), none);
+  EXPECT_NE(ticketsOf(0, 6), none) << "streams run at once";
+  std::int32_t *grown = ticketsOf(1000, 5);
+  EXPECT_NE(grown, none);
+  EXPECT_EQ(*grown, 0);
+  *grown = 7; // the device's business between launches
+  EXPECT_EQ(ticketsOf(900, 5), grown);
+  EXPECT_EQ(*grown, 7);
+}
+
 TEST_F(DeviceMemoryTest, DoesNotGrowDuringACapture) {
   Workspaces workspaces(*device_);
   void *base = workspaces.take(1000, stream(5))->base;
