@@ -38,18 +38,22 @@ HostKernelFunction findFunction(const std::string &entry,
   return code == "128x16" ? fakeAttention<128, 16> : fakeAttention<128, 64>;
 }
 
-/// Tensor maps of every tensor of the problem's type, and the code's entry.
+/// Tensor maps of every tensor of the problem's type, the tickets that an
+/// attention on a device takes as its last argument, and the code's entry.
 void makeDeviceKernel(const KernelSpec &spec, const std::string &prefix,
                       KernelArtifact &artifact) {
   LaunchInfo &launch = artifact.launch;
   launch.threads = 384;
   launch.sharedBytes = 200 << 10;
   launch.persistent = true;
-  if (spec.kernel == "attention_fwd")
+  if (spec.kernel == "attention_fwd") {
+    launch.arguments.push_back(
+        {"tickets", KernelArgument::Kind::Tensor, 1, launch.slotCount()});
     for (int argument : {0, 1, 2, 5})
       launch.tensorMaps.push_back(
           {argument, std::get<DataType>(spec.parameters.at("elem")),
            sizeOf(spec, "tile_q"), 64, 128});
+  }
   artifact.code = prefix + "// entry " + launch.entryName + " " +
                   std::to_string(8 * launch.slotCount());
   for (std::size_t i = 0; i < launch.tensorMaps.size(); ++i)

@@ -379,9 +379,19 @@ TEST_F(CudaCallTest, PreparesAndThenOnlyLaunches) {
     EXPECT_TRUE(
         symbol == "cuCtxGetCurrent" || symbol == "cuCtxPushCurrent_v2" ||
         symbol == "cuCtxPopCurrent_v2" || symbol == "cuTensorMapEncodeTiled" ||
-        symbol == "cuLaunchKernelEx")
+        symbol == "cuLaunchKernelEx" || symbol == "cuStreamGetId")
         << symbol;
-  EXPECT_EQ(fake_.launches.size(), 10u);
+  ASSERT_EQ(fake_.launches.size(), 10u);
+  // All share their rows out by one counter, which is 0 between them.
+  std::set<std::int64_t> tickets;
+  for (const FakeLaunch &launch : fake_.launches) {
+    std::int64_t slot = 0;
+    std::memcpy(&slot, launch.parameters[0].data() + 8 * 60, 8);
+    tickets.insert(slot);
+  }
+  ASSERT_EQ(tickets.size(), 1u);
+  ASSERT_NE(*tickets.begin(), 0);
+  EXPECT_EQ(*std::bit_cast<std::int32_t *>(*tickets.begin()), 0);
   EXPECT_FALSE(fake_.captureBroken);
 }
 
