@@ -127,8 +127,9 @@ Status KernelCompilation::tile(const KernelSpec &spec) {
 Status KernelCompilation::lower(const KernelSpec &spec) {
   if (!spec.target.isHost()) {
     std::vector<DataType> elementTypes = argumentElementTypes();
-    Status status = runPasses([](mlir::OpPassManager &passes) {
-      mlir::sparge::addNvvmLowerPasses(passes);
+    Status status = runPasses([&](mlir::OpPassManager &passes) {
+      mlir::sparge::addNvvmLowerPasses(passes, spec.target.features ==
+                                                   kRacecheckFeature);
     });
     if (status)
       describeGpuLaunch(elementTypes);

@@ -11,8 +11,11 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Transforms/Passes.h"
 
-void mlir::sparge::addNvvmLowerPasses(OpPassManager &passes) {
-  passes.addPass(createConvertTileToNvvmPass());
+void mlir::sparge::addNvvmLowerPasses(OpPassManager &passes,
+                                      bool everyLaneArrives) {
+  ConvertTileToNvvmPassOptions options;
+  options.everyLaneArrives = everyLaneArrives;
+  passes.addPass(createConvertTileToNvvmPass(options));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   passes.addPass(createSCFToControlFlowPass());

@@ -21,7 +21,8 @@ void addHostTilePasses(OpPassManager &passes);
 /// convert-tile-to-host.
 void addHostLowerPasses(OpPassManager &passes, int64_t dotColumns);
 
-/// Stage "lower" of sm_90a: the llvm and nvvm dialects.
-void addNvvmLowerPasses(OpPassManager &passes);
+/// Stage "lower" of sm_90a: the llvm and nvvm dialects. `everyLaneArrives` as
+/// in convert-tile-to-nvvm.
+void addNvvmLowerPasses(OpPassManager &passes, bool everyLaneArrives);
 
 } // namespace mlir::sparge

@@ -113,6 +113,9 @@ def ConvertTileToNvvmPass : Pass<"convert-tile-to-nvvm", "::mlir::ModuleOp"> {
 
     Example: tests/lit/Conversion/tile_to_nvvm.mlir
   }];
+  let options = [Option<"everyLaneArrives", "every-lane-arrives", "bool", "false",
+    "At hand-overs every lane of a warp arrives, for compute-sanitizer's racecheck, "
+    "which does not take one lane's arrival for its warp's">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect"];
 }

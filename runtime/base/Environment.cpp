@@ -47,6 +47,11 @@ readEnvironment(const std::function<const char *(const char *)> &find) {
   if (!jit.empty() && jit != "on" && jit != "off")
     return unexpected("SPARGEJIT_JIT", "on or off", jit);
   settings.jit = jit != "off";
+
+  std::string racecheck = text("SPARGEJIT_RACECHECK");
+  if (!racecheck.empty() && racecheck != "on" && racecheck != "off")
+    return unexpected("SPARGEJIT_RACECHECK", "on or off", racecheck);
+  settings.racecheck = racecheck == "on";
   return settings;
 }
 

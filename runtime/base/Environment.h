@@ -24,6 +24,9 @@ struct Environment {
   /// SPARGEJIT_PTXAS: the ptxas program that assembles GPU kernels; empty: the
   /// driver does.
   std::string ptxas;
+  /// SPARGEJIT_RACECHECK: GPU kernels that compute-sanitizer's racecheck can
+  /// follow.
+  bool racecheck = false;
   /// SPARGEJIT_LIBCUDA: the CUDA driver's library, a name or a path.
   std::string cudaDriver = "libcuda.so.1";
   /// PATH: where programs are looked for.

@@ -17,12 +17,16 @@ namespace spargejit {
 /// A compile-time parameter of a kernel: a size or flag, or a data type.
 using ParameterValue = std::variant<std::int64_t, DataType>;
 
+/// A GPU target's feature that makes kernels which compute-sanitizer's
+/// racecheck can follow, a few per cent slower.
+inline constexpr const char *kRacecheckFeature = "racecheck";
+
 /// What a kernel is compiled for.
 struct Target {
   /// "host", or a GPU architecture with its suffix ("sm_90a").
   std::string architecture = "host";
   /// For "host": the CPU's name and features as LLVM spells them; empty means
-  /// the machine that compiles.
+  /// the machine that compiles. A GPU's only feature is kRacecheckFeature.
   std::string cpu;
   std::string features;
 

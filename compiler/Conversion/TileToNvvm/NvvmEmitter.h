@@ -30,9 +30,11 @@ namespace mlir::sparge {
 
 class NvvmEmitter {
 public:
-  NvvmEmitter(tile::KernelOp kernel, OpBuilder &builder)
+  /// `everyLaneArrives`: at hand-overs every lane of a warp arrives, not one
+  /// for all of them.
+  NvvmEmitter(tile::KernelOp kernel, OpBuilder &builder, bool everyLaneArrives)
       : kernel_(kernel), b_(builder), p_(builder, kernel.getLoc()),
-        plan_(kernel) {}
+        plan_(kernel), everyLaneArrives_(everyLaneArrives) {}
 
   /// Emits the function next to the kernel; diagnostics say what cannot be
   /// lowered.
@@ -140,6 +142,7 @@ private:
   void emitBarrierInit();
   Value barrier(Value ring, Value stage, int64_t station);
   void wait(Value barrier, Value phase);
+  void arrive(Value barrier);
   void bindPieces(Value ring, const Cursor &cursor, ResultRange pieces);
   LogicalResult emit(tile::RingStartOp op);
   LogicalResult emit(tile::RingNextOp op);
@@ -189,6 +192,7 @@ private:
   OpBuilder &b_;
   PtxBuilder p_;
   SharedPlan plan_;
+  bool everyLaneArrives_;
 
   Role role_;
   Value shared_;               // address of the CTA's shared memory, i32

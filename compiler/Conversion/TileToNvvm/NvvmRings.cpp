@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::sparge;
 
-static constexpr int64_t kBarrierBytes = 8;
+static constexpr int64_t kBarrierBytes = 8, kWarpLanes = 32;
 
 /// One thread initialises all barriers; nobody goes on before they are seen, by
 /// threads and by the TMA.
@@ -21,7 +21,8 @@ void NvvmEmitter::emitBarrierInit() {
       for (int64_t stage = 0; stage < ring.stages; ++stage)
         p_.ptxWhere(isFirst, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,n",
                     {barrier(value, p_.constant(stage), station),
-                     p_.constant(ring.arrivals[station])});
+                     p_.constant(ring.arrivals[station] *
+                                 (everyLaneArrives_ ? kWarpLanes : 1))});
   p_.ptxWhere(isFirst, "fence.mbarrier_init.release.cluster;", "", {});
   p_.ptxWhere(isFirst, "fence.proxy.async.shared::cta;", "", {});
   NVVM::Barrier0Op::create(b_, p_.location());
@@ -47,6 +48,15 @@ void NvvmEmitter::wait(Value barrier, Value phase) {
          "passed:\n"
          "}",
          "r,r,~{memory}", {barrier, phase});
+}
+
+/// This warp has passed.
+void NvvmEmitter::arrive(Value barrier) {
+  constexpr const char *kArrive = "mbarrier.arrive.shared::cta.b64 _, [$0];";
+  if (everyLaneArrives_)
+    p_.ptx(kArrive, "r,~{memory}", barrier);
+  else
+    p_.ptxWhere(role_.elected, kArrive, "r", barrier);
 }
 
 void NvvmEmitter::bindPieces(Value ring, const Cursor &cursor,
@@ -97,13 +107,18 @@ LogicalResult NvvmEmitter::emit(tile::RingCommitOp op) {
   // The notes are other lanes' stores as well.
   if (plan_.ring(op.getRing()).hasNotes)
     p_.syncWarp();
-  if (bytes == 0)
-    p_.ptxWhere(role_.elected, "mbarrier.arrive.shared::cta.b64 _, [$0];", "r",
-                full);
-  else
+  if (bytes > 0) {
+    // What is expected must be known before the last arrival.
     p_.ptxWhere(role_.elected,
-                "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,n",
-                {full, p_.constant(bytes)});
+                everyLaneArrives_
+                    ? "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;"
+                    : "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;",
+                "r,n", {full, p_.constant(bytes)});
+    if (everyLaneArrives_)
+      p_.syncWarp();
+  }
+  if (bytes == 0 || everyLaneArrives_)
+    arrive(full);
   return success();
 }
 
@@ -119,8 +134,7 @@ LogicalResult NvvmEmitter::emit(tile::RingReleaseOp op) {
   Value passed = barrier(op.getRing(), cursor.stage, op.getStation());
   if (plan_.ring(op.getRing()).hasNotes)
     p_.syncWarp();
-  p_.ptxWhere(role_.elected, "mbarrier.arrive.shared::cta.b64 _, [$0];", "r",
-              passed);
+  arrive(passed);
   return success();
 }
 

@@ -42,7 +42,7 @@ public:
                                 "sizes; run tile-specialise first";
         return signalPassFailure();
       }
-      if (failed(NvvmEmitter(kernel, builder).emit()))
+      if (failed(NvvmEmitter(kernel, builder, everyLaneArrives).emit()))
         return signalPassFailure();
       kernel.erase();
     }

@@ -41,6 +41,8 @@ Result<std::unique_ptr<DeviceTable::Entry>> DeviceTable::openCuda(int ordinal) {
   auto target = targetOf(**context);
   if (!target.ok())
     return target.status();
+  if (settings_.racecheck)
+    target->features = kRacecheckFeature;
   logFormatted(LogLevel::Info, "cuda:{} is {}, driver CUDA {} ({})", ordinal,
                (*context)->name(), driver_->versionText(), driver_->path());
   std::unique_ptr<jit::DeviceJit> &jit = jits_[target->architecture];

@@ -2,6 +2,13 @@
 //
 // convert-tile-to-nvvm: launch, roles, rings, copies, dots.
 // RUN: sparge-opt %s --tile-specialise="parameters=n=64" --convert-tile-to-nvvm --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: sparge-opt %s --tile-specialise="parameters=n=64" --convert-tile-to-nvvm=every-lane-arrives --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=LANES
+
+// With every lane arriving, for racecheck: 32 arrivals a warp.
+// LANES: mbarrier.init{{.*}} %{{.*}}, %c32_i32,
+// LANES: mbarrier.init{{.*}} %{{.*}}, %c128_i32,
+// LANES: mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;", "r,n,b,~{memory}" %{{.*}}, %c8192_i32,
+// LANES: mbarrier.arrive.shared::cta.b64 _, [$0];", "r,~{memory}"
 
 !slot = !tile.shared<n x 64 x bf16, swizzle 128>
 !box = !tile.shared<32 x 64 x bf16, swizzle 128>

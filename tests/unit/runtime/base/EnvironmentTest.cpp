@@ -45,9 +45,11 @@ TEST(Environment, ReadsEachVariable) {
                         {"SPARGEJIT_DUMP", "/some/where"},
                         {"SPARGEJIT_PTXAS", "/else/where/ptxas"},
                         {"SPARGEJIT_LIBCUDA", "/there/libcuda.so"},
+                        {"SPARGEJIT_RACECHECK", "on"},
                         {"PATH", "/bin:/usr/bin"}});
   ASSERT_TRUE(settings.ok());
   EXPECT_FALSE(settings->jit);
+  EXPECT_TRUE(settings->racecheck);
   EXPECT_EQ(settings->dumpFolder, "/some/where");
   EXPECT_EQ(settings->ptxas, "/else/where/ptxas");
   EXPECT_EQ(settings->cudaDriver, "/there/libcuda.so");
@@ -65,6 +67,8 @@ TEST(Environment, RefusesOtherValues) {
   EXPECT_EQ(jit.status().code(), ErrorCode::InvalidArgument);
   EXPECT_EQ(jit.status().message(),
             "SPARGEJIT_JIT: expected on or off, got \"maybe\"");
+  EXPECT_EQ(read({{"SPARGEJIT_RACECHECK", "1"}}).status().message(),
+            "SPARGEJIT_RACECHECK: expected on or off, got \"1\"");
   auto log = read({{"SPARGEJIT_LOG", "loud"}});
   ASSERT_FALSE(log.ok());
   EXPECT_EQ(log.status().message(), "SPARGEJIT_LOG: expected debug, info, "
