@@ -380,7 +380,7 @@ TEST_F(CudaCallTest, PreparesAndThenOnlyLaunches) {
         symbol == "cuCtxGetCurrent" || symbol == "cuCtxPushCurrent_v2" ||
         symbol == "cuCtxPopCurrent_v2" || symbol == "cuTensorMapEncodeTiled" ||
         symbol == "cuLaunchKernelEx" || symbol == "cuStreamGetId" ||
-                symbol == "cuStreamIsCapturing")
+        symbol == "cuStreamIsCapturing")
         << symbol;
   ASSERT_EQ(fake_.launches.size(), 10u);
   // All share their rows out by one counter, which is 0 between them.
