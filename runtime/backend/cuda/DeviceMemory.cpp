@@ -207,23 +207,25 @@ Workspaces::Workspace &Workspaces::find(StreamHandle stream) {
 }
 
 /// A stream that was destroyed may still have work on the device when its
-/// handle is given to the next one; that work must not lose its workspace.
+/// handle is given to the next one; that work must not lose its workspace. A
+/// capture cannot ask for the identity, and breaks when it tries; there it was
+/// prepare() on this stream that did.
 Status Workspaces::adopt(Workspace &workspace, StreamHandle stream) {
   CurrentContext current(device_);
   if (!current.status().ok())
     return current.status();
+  auto captured = isCaptured(device_, stream);
+  if (!captured.ok() || *captured)
+    return captured.status();
   const Driver &driver = device_.driver();
   unsigned long long id = 0;
   Status status =
       driver.check(driver.functions().streamId(stream, &id), "cuStreamGetId");
   if (!status.ok() || id == workspace.streamId)
     return status;
-  if (!workspace.blocks.empty()) {
-    status = expectNoCapture(device_, stream, "wait for an earlier stream");
-    if (status.ok())
-      status = driver.check(driver.functions().contextSynchronize(),
-                            "cuCtxSynchronize");
-  }
+  if (!workspace.blocks.empty())
+    status = driver.check(driver.functions().contextSynchronize(),
+                          "cuCtxSynchronize");
   if (status.ok())
     workspace.streamId = id;
   return status;

@@ -379,7 +379,7 @@ TEST_F(CudaCallTest, PreparesAndThenOnlyLaunches) {
     EXPECT_TRUE(
         symbol == "cuCtxGetCurrent" || symbol == "cuCtxPushCurrent_v2" ||
         symbol == "cuCtxPopCurrent_v2" || symbol == "cuTensorMapEncodeTiled" ||
-        symbol == "cuLaunchKernelEx" || symbol == "cuStreamGetId")
+        symbol == "cuLaunchKernelEx" || symbol == "cuStreamIsCapturing")
         << symbol;
   ASSERT_EQ(fake_.launches.size(), 10u);
   // All share their rows out by one counter, which is 0 between them.

@@ -369,6 +369,10 @@ EXPORTED cuThreadExchangeStreamCaptureMode(int *mode) {
 EXPORTED cuStreamGetId(void *stream, unsigned long long *id) {
   int code = beginInContext("cuStreamGetId");
   std::lock_guard lock(state().mutex);
+  if (code == result::kSuccess && state().capturing.count(stream)) {
+    state().captureBroken = true;
+    return kCaptureUnsupported;
+  }
   auto it = state().streamIds.find(stream);
   *id = it != state().streamIds.end()
             ? it->second
