@@ -81,8 +81,7 @@ RelaxedCapture::RelaxedCapture(const Driver &driver)
 
 RelaxedCapture::~RelaxedCapture() { functions_.exchangeCaptureMode(&mode_); }
 
-Status expectNoCapture(const DeviceContext &device, StreamHandle stream,
-                       const char *what) {
+Result<bool> isCaptured(const DeviceContext &device, StreamHandle stream) {
   CurrentContext current(device); // whose legacy stream a null stream is
   if (!current.status().ok())
     return current.status();
@@ -91,16 +90,25 @@ Status expectNoCapture(const DeviceContext &device, StreamHandle stream,
       device.driver().functions().streamIsCapturing(stream, &status);
   // So the legacy stream answers while another one is being captured that it
   // would have to wait for.
-  bool captured = code == result::kStreamCaptureImplicit ||
-                  (code == result::kSuccess && status != kCaptureNone);
-  if (captured)
-    return Status(ErrorCode::InvalidArgument,
-                  fmt::format("config.stream: the stream is being captured, "
-                              "and this call would have to {}: expected a "
-                              "prepare() with these arguments before the "
-                              "capture",
-                              what));
-  return device.driver().check(code, "cuStreamIsCapturing");
+  if (code == result::kStreamCaptureImplicit)
+    return true;
+  if (Status failed = device.driver().check(code, "cuStreamIsCapturing");
+      !failed)
+    return failed;
+  return status != kCaptureNone;
+}
+
+Status expectNoCapture(const DeviceContext &device, StreamHandle stream,
+                       const char *what) {
+  auto captured = isCaptured(device, stream);
+  if (!captured.ok() || !*captured)
+    return captured.status();
+  return Status(ErrorCode::InvalidArgument,
+                fmt::format("config.stream: the stream is being captured, "
+                            "and this call would have to {}: expected a "
+                            "prepare() with these arguments before the "
+                            "capture",
+                            what));
 }
 
 } // namespace spargejit::cuda

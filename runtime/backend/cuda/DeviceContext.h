@@ -77,6 +77,10 @@ private:
   int mode_ = kCaptureModeRelaxed;
 };
 
+/// Whether `stream` is being captured into a graph. May be asked during a
+/// capture.
+Result<bool> isCaptured(const DeviceContext &device, StreamHandle stream);
+
 /// Success unless `stream` is being captured into a graph. Then
 /// InvalidArgument: `what`, which a captured call must not do, has to be done
 /// by prepare() before.

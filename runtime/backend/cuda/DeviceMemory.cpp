@@ -207,7 +207,9 @@ Workspaces::Workspace &Workspaces::find(StreamHandle stream) {
 }
 
 /// A stream that was destroyed may still have work on the device when its
-/// handle is given to the next one; that work must not lose its workspace.
+/// handle is given to the next one; that work must not lose its workspace. A
+/// capture cannot ask for the identity, and breaks when it tries; there it was
+/// prepare() on this stream that did.
 Status Workspaces::adopt(Workspace &workspace, StreamHandle stream) {
   // Handles of the driver's own streams are never used again.
   if (std::bit_cast<std::uintptr_t>(stream) <= kStreamPerThread)
@@ -215,6 +217,9 @@ Status Workspaces::adopt(Workspace &workspace, StreamHandle stream) {
   CurrentContext current(device_);
   if (!current.status().ok())
     return current.status();
+  auto captured = isCaptured(device_, stream);
+  if (!captured.ok() || *captured)
+    return captured.status();
   const Driver &driver = device_.driver();
   // The driver tells no id of a stream that is being captured (error 900, seen
   // with driver 580): it is the stream that prepare() was called with.

@@ -230,6 +230,10 @@ TEST_F(DeviceMemoryTest, WaitsWhenAStreamsHandleIsUsedAgain) {
   EXPECT_EQ(fake_.callsOf("cuCtxSynchronize"), 1);
   EXPECT_EQ(workspaces.take(1000, stream(5))->base, base);
   EXPECT_EQ(fake_.callsOf("cuCtxSynchronize"), 1);
+  // A capture breaks when a stream's identity is asked for in it.
+  fake_.capturing.insert(stream(5));
+  EXPECT_EQ(workspaces.take(1000, stream(5))->base, base);
+  EXPECT_FALSE(fake_.captureBroken);
 }
 
 } // namespace
