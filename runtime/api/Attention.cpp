@@ -39,9 +39,11 @@ Engine::Engine(jit::CodeGenerator &generator,
                const std::vector<kernels_ir::EmbeddedText> &texts,
                const Environment &settings)
     : methods_(texts),
-      plans_([&generator](const std::string &text, const std::string &name) {
-        return generator.planMethod(text, name);
-      }),
+      plans_(
+          [&generator](const std::string &text, const std::string &name) {
+            return generator.planMethod(text, name);
+          },
+          cache::ArtifactStore(settings), generator.identity()),
       devices_(generator, texts, settings) {}
 
 Result<Engine::Call> Engine::begin(const CallTensors &tensors,

@@ -16,6 +16,7 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 
 std::atomic<std::int64_t> kernelsCompiled{0};
 std::atomic<std::int64_t> kernelCacheHits{0};
+std::atomic<std::int64_t> kernelsFromDisk{0};
 std::atomic<std::int64_t> plansMade{0};
 std::atomic<std::int64_t> bytesAllocated{0};
 std::atomic<double> compileMilliseconds{0};
@@ -31,6 +32,8 @@ void countKernelCacheHits(std::int64_t kernels) {
   kernelCacheHits.fetch_add(kernels, kRelaxed);
 }
 
+void countKernelFromDisk() { kernelsFromDisk.fetch_add(1, kRelaxed); }
+
 void countPlan() { plansMade.fetch_add(1, kRelaxed); }
 
 void countAllocation(std::int64_t bytes) {
@@ -41,6 +44,7 @@ Counters counters() {
   Counters now;
   now.kernelsCompiled = kernelsCompiled.load(kRelaxed);
   now.kernelCacheHits = kernelCacheHits.load(kRelaxed);
+  now.kernelsFromDisk = kernelsFromDisk.load(kRelaxed);
   now.plansMade = plansMade.load(kRelaxed);
   now.bytesAllocated = bytesAllocated.load(kRelaxed);
   now.compileMilliseconds = compileMilliseconds.load(kRelaxed);

@@ -12,6 +12,8 @@ namespace spargejit {
 void countCompilation(double milliseconds);
 /// So many kernels were wanted and found in memory.
 void countKernelCacheHits(std::int64_t kernels);
+/// A kernel was taken from the disk cache or a pack.
+void countKernelFromDisk();
 /// A method file was turned into a plan.
 void countPlan();
 /// Workspace or scratch of `bytes` was taken.

@@ -5,27 +5,73 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdlib>
+#include <sstream>
 
 namespace spargejit {
 
 namespace {
 
-Status unexpected(const char *variable, const char *expected,
+Status unexpected(const char *variable, const std::string &expected,
                   const std::string &found) {
   return Status(
       ErrorCode::InvalidArgument,
       fmt::format("{}: expected {}, got \"{}\"", variable, expected, found));
 }
 
+using Find = std::function<const char *(const char *)>;
+
+std::string textOf(const Find &find, const char *variable) {
+  const char *value = find(variable);
+  return value ? value : "";
+}
+
+/// The XDG Base Directory Specification: a relative XDG_CACHE_HOME is ignored.
+std::string userCacheFolder(const Find &find) {
+  std::string base = textOf(find, "XDG_CACHE_HOME");
+  if (base.starts_with('/'))
+    return base + "/spargejit";
+  std::string home = textOf(find, "HOME");
+  return home.starts_with('/') ? home + "/.cache/spargejit" : std::string();
+}
+
+Status readCacheSettings(const Find &find, Environment &settings) {
+  std::string folder = textOf(find, "SPARGEJIT_CACHE_DIR");
+  if (!folder.empty() && !folder.starts_with('/'))
+    return unexpected("SPARGEJIT_CACHE_DIR", "the absolute path of a folder",
+                      folder);
+  std::string cache = textOf(find, "SPARGEJIT_CACHE");
+  if (!cache.empty() && cache != "on" && cache != "off")
+    return unexpected("SPARGEJIT_CACHE", "on or off", cache);
+  if (cache != "off")
+    settings.cacheFolder = folder.empty() ? userCacheFolder(find) : folder;
+
+  std::string megabytes = textOf(find, "SPARGEJIT_CACHE_MAX_MB");
+  if (!megabytes.empty()) {
+    constexpr std::int64_t kMost = 1 << 30; // a petabyte
+    const char *end = megabytes.data() + megabytes.size();
+    auto [last, failure] =
+        std::from_chars(megabytes.data(), end, settings.cacheMaxMegabytes);
+    if (failure != std::errc() || last != end ||
+        settings.cacheMaxMegabytes < 1 || settings.cacheMaxMegabytes > kMost)
+      return unexpected("SPARGEJIT_CACHE_MAX_MB",
+                        fmt::format("a whole number from 1 to {}", kMost),
+                        megabytes);
+  }
+
+  std::istringstream packs(textOf(find, "SPARGEJIT_PACK"));
+  for (std::string pack; std::getline(packs, pack, ':');)
+    if (!pack.empty())
+      settings.packFolders.push_back(pack);
+  return Status();
+}
+
 } // namespace
 
 Result<Environment>
 readEnvironment(const std::function<const char *(const char *)> &find) {
-  auto text = [&](const char *variable) {
-    const char *value = find(variable);
-    return std::string(value ? value : "");
-  };
+  auto text = [&](const char *variable) { return textOf(find, variable); };
   Environment settings;
   settings.dumpFolder = text("SPARGEJIT_DUMP");
   settings.ptxas = text("SPARGEJIT_PTXAS");
@@ -52,6 +98,8 @@ readEnvironment(const std::function<const char *(const char *)> &find) {
   if (!racecheck.empty() && racecheck != "on" && racecheck != "off")
     return unexpected("SPARGEJIT_RACECHECK", "on or off", racecheck);
   settings.racecheck = racecheck == "on";
+  if (Status status = readCacheSettings(find, settings); !status)
+    return status;
   return settings;
 }
 

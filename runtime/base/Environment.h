@@ -7,9 +7,12 @@
 #include "spargejit/library.h"
 #include "spargejit/status.h"
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace spargejit {
 
@@ -29,6 +32,19 @@ struct Environment {
   bool racecheck = false;
   /// SPARGEJIT_LIBCUDA: the CUDA driver's library, a name or a path.
   std::string cudaDriver = "libcuda.so.1";
+  /// SPARGEJIT_CACHE_DIR, else the user's cache folder (XDG_CACHE_HOME or
+  /// ~/.cache): where compiled kernels are kept; empty: nowhere
+  /// (SPARGEJIT_CACHE=off, or no such folder).
+  std::string cacheFolder;
+  /// SPARGEJIT_CACHE_MAX_MB: what the kept kernels may take, in 2^20 bytes.
+  std::int64_t cacheMaxMegabytes = 1024;
+  /// SPARGEJIT_PACK: folders of kernels made by `spargejit compile`, looked at
+  /// in this order.
+  std::vector<std::string> packFolders;
+  /// By kernel, values of tuning parameters in place of the defaults. No
+  /// variable sets them: they are for who tries configurations
+  /// (autotune/search).
+  std::map<std::string, std::map<std::string, std::int64_t>> tuning;
   /// PATH: where programs are looked for.
   std::string searchPath;
 

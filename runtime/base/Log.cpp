@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 
 namespace spargejit {
 
@@ -48,6 +49,19 @@ void logLine(LogLevel level, const std::string &line) {
   // Called without the lock: the receiver may log or change the callback.
   if (receiver)
     (*receiver)(level, line);
+}
+
+void warnOnce(const std::string &line) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  if (!logWanted(LogLevel::Warning))
+    return;
+  {
+    std::lock_guard lock(mutex);
+    if (!said.insert(line).second)
+      return;
+  }
+  logLine(LogLevel::Warning, line);
 }
 
 } // namespace spargejit

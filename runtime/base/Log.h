@@ -18,6 +18,9 @@ bool logWanted(LogLevel level);
 /// Hands `line` to the callback, if there is one that wants it.
 void logLine(LogLevel level, const std::string &line);
 
+/// A warning, the first time that this process has it to say.
+void warnOnce(const std::string &line);
+
 /// Formats only when the line is wanted.
 template <typename... Args>
 void logFormatted(LogLevel level, fmt::format_string<Args...> format,

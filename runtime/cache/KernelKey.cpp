@@ -24,25 +24,36 @@ std::string describeSpec(const KernelSpec &spec) {
 
 KernelKey KernelKey::of(const KernelSpec &spec, std::string_view text,
                         std::string_view generator) {
-  KernelKey key;
-  key.fields_ = {{"key_version", "1"},
-                 {"kernel", spec.kernel},
-                 {"text", hashText(text).hex()},
-                 {"generator", std::string(generator)},
-                 {"architecture", spec.target.architecture},
-                 {"cpu", spec.target.cpu},
-                 {"features", spec.target.features}};
+  KeyFields fields = {{"key_version", "1"},
+                      {"kernel", spec.kernel},
+                      {"text", hashText(text).hex()},
+                      {"generator", std::string(generator)},
+                      {"architecture", spec.target.architecture},
+                      {"cpu", spec.target.cpu},
+                      {"features", spec.target.features}};
   for (const auto &[name, value] : spec.parameters) {
     // The kind keeps a number apart from a data type that prints alike.
     bool isType = std::holds_alternative<DataType>(value);
-    key.fields_.emplace_back(isType ? "type " + name : "size " + name,
-                             parameterText(value));
+    fields.emplace_back(isType ? "type " + name : "size " + name,
+                        parameterText(value));
   }
+  return ofFields(std::move(fields));
+}
+
+KernelKey KernelKey::ofFields(KeyFields fields) {
   FieldHasher hasher;
-  for (const auto &[name, value] : key.fields_)
+  for (const auto &[name, value] : fields)
     hasher.field(name).field(value);
+  KernelKey key;
+  key.fields_ = std::move(fields);
   key.digest_ = hasher.digest();
   return key;
+}
+
+KernelKey KernelKey::with(std::string name, std::string value) const {
+  KeyFields fields = fields_;
+  fields.emplace_back(std::move(name), std::move(value));
+  return ofFields(std::move(fields));
 }
 
 } // namespace spargejit::cache

@@ -15,6 +15,9 @@
 
 namespace spargejit::cache {
 
+/// Names and values, in the order in which they are hashed.
+using KeyFields = std::vector<std::pair<std::string, std::string>>;
+
 class KernelKey {
 public:
   /// The key of compiling `spec` from `text` by the code generator that calls
@@ -22,14 +25,18 @@ public:
   static KernelKey of(const KernelSpec &spec, std::string_view text,
                       std::string_view generator);
 
+  /// The key whose fields are these, for what is not a kernel and for keys read
+  /// from a file.
+  static KernelKey ofFields(KeyFields fields);
+  /// This key with one more field.
+  KernelKey with(std::string name, std::string value) const;
+
   const Digest &digest() const { return digest_; }
   /// 32 hexadecimal digits: the key's name on disk and in messages.
   std::string hex() const { return digest_.hex(); }
   /// What was hashed, in order, as (name, value); the kernel text is present by
   /// its digest.
-  const std::vector<std::pair<std::string, std::string>> &fields() const {
-    return fields_;
-  }
+  const KeyFields &fields() const { return fields_; }
 
   friend bool operator==(const KernelKey &a, const KernelKey &b) {
     return a.digest_ == b.digest_;
@@ -37,7 +44,7 @@ public:
 
 private:
   Digest digest_;
-  std::vector<std::pair<std::string, std::string>> fields_;
+  KeyFields fields_;
 };
 
 struct KernelKeyHash {

@@ -13,6 +13,12 @@
 
 namespace spargejit::jit {
 
+/// What tells one ptxas from another without running it, which would take
+/// longer than finding its product on disk: the program's size and the time at
+/// which it was last written, which installing another version changes.
+/// IoError.
+Result<std::string> assemblerIdentity(const std::string &program);
+
 struct AssembledCode {
   /// A cubin: an ELF file. Empty when the PTX could not be assembled.
   std::string cubin;

@@ -4,7 +4,9 @@
 // binary, and what if it fails?
 #include "runtime/jit/DeviceJit.h"
 
+#include "runtime/base/CounterStore.h"
 #include "runtime/base/Log.h"
+#include "runtime/cache/ArtifactText.h"
 #include "runtime/jit/AssembleWithPtxas.h"
 #include "runtime/jit/DumpStages.h"
 
@@ -13,6 +15,19 @@
 #include <algorithm>
 
 namespace spargejit::jit {
+
+namespace {
+
+DeviceCode codeOf(const KernelSpec &spec, const KernelArtifact &artifact) {
+  DeviceCode code;
+  code.what = cache::describeSpec(spec);
+  code.launch = artifact.launch;
+  code.image = artifact.code;
+  code.isAssembled = cache::isCubin(artifact);
+  return code;
+}
+
+} // namespace
 
 Result<std::shared_ptr<const DeviceCode>>
 DeviceJit::code(const KernelSpec &spec, const KernelText &text) {
@@ -23,27 +38,61 @@ DeviceJit::code(const KernelSpec &spec, const KernelText &text) {
 Result<std::shared_ptr<const DeviceCode>>
 DeviceJit::make(const cache::KernelKey &key, const KernelSpec &spec,
                 const KernelText &text) {
-  auto artifact = compiler_.artifact(key, spec, text);
-  if (!artifact.ok())
-    return artifact.status();
-  DeviceCode code;
-  code.what = cache::describeSpec(spec);
-  code.launch = (*artifact)->launch;
-  code.image = (*artifact)->code;
-  if (!settings_.dumpFolder.empty())
-    code.dumpPlace = dumpPlace(settings_.dumpFolder, key, spec);
-  if (!settings_.ptxas.empty())
-    if (Status status = assemble(code); !status)
-      return status;
-  return std::make_shared<const DeviceCode>(std::move(code));
-}
-
-Status DeviceJit::assemble(DeviceCode &code) const {
+  const bool assembles = !settings_.ptxas.empty();
+  if (!assembles)
+    return compile(key, spec, text);
   auto program = findPtxas(settings_);
   if (!program.ok())
     return program.status();
+  auto identity = assemblerIdentity(*program);
+  if (!identity.ok())
+    return identity.status();
+  const cache::KernelKey assembledKey = key.with("assembler", *identity);
+  if (auto kept = findAssembled(assembledKey, spec))
+    return kept;
+  auto compiled = compile(key, spec, text);
+  // A pack may have it assembled.
+  if (!compiled.ok() || (*compiled)->isAssembled)
+    return compiled;
+  DeviceCode code = **compiled;
+  if (Status status = assemble(code, *program); !status)
+    return status;
+  compiler_.store().keep(assembledKey,
+                         cache::entryOf(spec, compiler_.identity(),
+                                        {target(), code.launch, code.image}));
+  return std::make_shared<const DeviceCode>(std::move(code));
+}
+
+Result<std::shared_ptr<const DeviceCode>>
+DeviceJit::compile(const cache::KernelKey &key, const KernelSpec &spec,
+                   const KernelText &text) {
+  auto artifact = compiler_.artifact(key, spec, text);
+  if (!artifact.ok())
+    return artifact.status();
+  DeviceCode code = codeOf(spec, **artifact);
+  if (!settings_.dumpFolder.empty())
+    code.dumpPlace = dumpPlace(settings_.dumpFolder, key, spec);
+  return std::make_shared<const DeviceCode>(std::move(code));
+}
+
+std::shared_ptr<const DeviceCode>
+DeviceJit::findAssembled(const cache::KernelKey &key,
+                         const KernelSpec &spec) const {
+  auto entry = compiler_.store().find(key);
+  if (!entry)
+    return nullptr;
+  auto artifact = cache::artifactOf(*entry);
+  if (!artifact.ok() || !cache::isCubin(*artifact))
+    return nullptr;
+  countKernelFromDisk();
+  logFormatted(LogLevel::Debug, "found {} on disk, assembled",
+               cache::describeSpec(spec));
+  return std::make_shared<const DeviceCode>(codeOf(spec, *artifact));
+}
+
+Status DeviceJit::assemble(DeviceCode &code, const std::string &program) const {
   auto assembled =
-      assembleWithPtxas(*program, code.image, target().architecture);
+      assembleWithPtxas(program, code.image, target().architecture);
   if (!assembled.ok())
     return Status(assembled.status())
         .withContext("while assembling " + code.what);

@@ -47,7 +47,8 @@ public:
   }
 
   /// The code of `spec`, compiled from `text` where this process has not done
-  /// so, and assembled where SPARGEJIT_PTXAS names a program.
+  /// so, and assembled where SPARGEJIT_PTXAS names a program. Both are kept on
+  /// disk, each under what determines it.
   /// Errors: those of KernelCompiler::artifact and of assembling; CompileFailed
   /// for code that judge() refuses.
   Result<std::shared_ptr<const DeviceCode>> code(const KernelSpec &spec,
@@ -66,7 +67,14 @@ private:
   Result<std::shared_ptr<const DeviceCode>> make(const cache::KernelKey &key,
                                                  const KernelSpec &spec,
                                                  const KernelText &text);
-  Status assemble(DeviceCode &code) const;
+  /// The code as it leaves the compiler, or as the store has it.
+  Result<std::shared_ptr<const DeviceCode>> compile(const cache::KernelKey &key,
+                                                    const KernelSpec &spec,
+                                                    const KernelText &text);
+  /// Machine code in the store; null when there is none.
+  std::shared_ptr<const DeviceCode> findAssembled(const cache::KernelKey &key,
+                                                  const KernelSpec &spec) const;
+  Status assemble(DeviceCode &code, const std::string &program) const;
 
   const Environment settings_;
   KernelCompiler compiler_;

@@ -4,6 +4,8 @@
 // load.
 #include "runtime/jit/HostJit.h"
 
+#include "runtime/jit/HostObject.h"
+
 namespace spargejit::jit {
 
 Result<std::shared_ptr<const LoadedKernel>>
@@ -14,7 +16,10 @@ HostJit::load(const KernelSpec &spec, const KernelText &text) {
     auto artifact = compiler_.artifact(key, spec, text);
     if (!artifact.ok())
       return artifact.status();
-    auto code = generator_.loadHostKernel(**artifact);
+    auto code = loadHostObject(**artifact);
+    // Code of another kind is linked by who made it.
+    if (!code.ok() && code.status().code() == ErrorCode::Unsupported)
+      code = generator_.loadHostKernel(**artifact);
     if (!code.ok())
       return Status(code.status())
           .withContext("while loading " + cache::describeSpec(spec));

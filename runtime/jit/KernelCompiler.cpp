@@ -5,6 +5,7 @@
 
 #include "runtime/jit/CompileCommand.h"
 #include "runtime/jit/DumpStages.h"
+#include "runtime/jit/StoredParameters.h"
 
 #include <fmt/format.h>
 
@@ -44,6 +45,12 @@ Status noSuchKernel(const std::vector<kernels_ir::EmbeddedText> &texts,
                             fmt::join(names, ", ")));
 }
 
+/// With dumps wanted, everything is compiled anew.
+cache::ArtifactStore storeOf(const Environment &settings) {
+  return settings.dumpFolder.empty() ? cache::ArtifactStore(settings)
+                                     : cache::ArtifactStore();
+}
+
 } // namespace
 
 KernelCompiler::KernelCompiler(
@@ -52,7 +59,8 @@ KernelCompiler::KernelCompiler(
     const Environment &settings, const Target &target)
     : generator_(generator), texts_(texts), settings_(settings),
       target_(target), folder_(folderOf(target)),
-      identity_(generator.identity()) {}
+      identity_(generator.identity()),
+      artifacts_(storeOf(settings), identity_) {}
 
 Result<std::shared_ptr<const KernelText>>
 KernelCompiler::text(const std::string &kernel) {
@@ -63,11 +71,14 @@ KernelCompiler::text(const std::string &kernel) {
       if (embedded.path != path)
         continue;
       KernelText text{path, std::string(embedded.text), {}};
-      auto parameters =
-          generator_.listKernelParameters(text.text, text.fileName, kernel);
+      auto parameters = findOrListParameters(artifacts_.store(), generator_,
+                                             text.text, text.fileName, kernel);
       if (!parameters.ok())
         return parameters.status();
       text.parameters = *std::move(parameters);
+      if (auto tuned = settings_.tuning.find(kernel);
+          tuned != settings_.tuning.end())
+        text.tuning = tuned->second;
       return std::make_shared<const KernelText>(std::move(text));
     }
     return noSuchKernel(texts_, folder_, target_, kernel);
@@ -84,7 +95,7 @@ KernelCompiler::artifact(const cache::KernelKey &key, const KernelSpec &spec,
                          const KernelText &text) {
   const std::string what = cache::describeSpec(spec);
   auto artifact =
-      artifacts_.get(key, what, [&] { return compile(key, spec, text); });
+      artifacts_.get(key, spec, [&] { return compile(key, spec, text); });
   if (!artifact.ok())
     return Status(artifact.status()).withContext("while compiling " + what);
   return artifact;
@@ -97,8 +108,8 @@ Result<KernelArtifact> KernelCompiler::compile(const cache::KernelKey &key,
     return Status(
         ErrorCode::ArtifactMissing,
         fmt::format("compiling is switched off (SPARGEJIT_JIT=off) and there "
-                    "is no artifact of key {}; `{}` makes it",
-                    key.hex(), compileCommand(spec)));
+                    "is no artifact of key {} in {}; `{}` makes it",
+                    key.hex(), store().places(), compileCommand(spec)));
   if (!settings_.dumpFolder.empty())
     dumpStages(generator_, settings_.dumpFolder, key, spec, text);
   return generator_.compileKernel(text.text, text.fileName, spec);

@@ -10,6 +10,7 @@
 #include "runtime/cache/KernelCache.h"
 #include "runtime/jit/CodeGenerator.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct KernelText {
   std::string fileName;
   std::string text;
   std::vector<compiler::KernelParameter> parameters;
+  /// Values of tuning parameters in place of the defaults.
+  std::map<std::string, std::int64_t> tuning = {};
 };
 
 /// Thread-safe.
@@ -46,6 +49,11 @@ public:
   Result<std::shared_ptr<const KernelArtifact>>
   artifact(const cache::KernelKey &key, const KernelSpec &spec,
            const KernelText &text);
+
+  /// Packs and disk cache.
+  const cache::ArtifactStore &store() const { return artifacts_.store(); }
+  /// The code generator's.
+  const std::string &identity() const { return identity_; }
 
 private:
   Result<KernelArtifact> compile(const cache::KernelKey &key,

@@ -221,16 +221,8 @@ Status Workspaces::adopt(Workspace &workspace, StreamHandle stream) {
   if (!captured.ok() || *captured)
     return captured.status();
   const Driver &driver = device_.driver();
-  // The driver tells no id of a stream that is being captured (error 900, seen
-  // with driver 580): it is the stream that prepare() was called with.
-  int capturing = kCaptureNone;
-  Status status =
-      driver.check(driver.functions().streamIsCapturing(stream, &capturing),
-                   "cuStreamIsCapturing");
-  if (!status.ok() || capturing != kCaptureNone)
-    return status;
   unsigned long long id = 0;
-  status =
+  Status status =
       driver.check(driver.functions().streamId(stream, &id), "cuStreamGetId");
   if (!status.ok() || id == workspace.streamId)
     return status;

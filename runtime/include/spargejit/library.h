@@ -28,6 +28,8 @@ setLogCallback(std::function<void(LogLevel, const std::string &)> callback);
 struct Counters {
   std::int64_t kernelsCompiled = 0; ///< compilations that ran to their end
   std::int64_t kernelCacheHits = 0; ///< look-ups answered from memory
+  /// Kernels taken from the disk cache or a pack in place of a compilation.
+  std::int64_t kernelsFromDisk = 0;
   std::int64_t plansMade = 0;       ///< method files turned into plans
   std::int64_t bytesAllocated = 0;  ///< workspace bytes taken so far
   double compileMilliseconds = 0;   ///< sum over kernelsCompiled

@@ -68,6 +68,8 @@ std::int64_t repetitions(std::int64_t full, std::int64_t reduced) {
 } // namespace spargejit::numerics
 
 int main(int argc, char **argv) {
+  // Tests count compilations, so that they begin with none on disk.
+  setenv("SPARGEJIT_CACHE", "off", /*replace=*/0);
   testing::InitGoogleTest(&argc, argv);
   std::printf("seed %llu%s\n",
               static_cast<unsigned long long>(spargejit::numerics::testSeed()),

@@ -85,6 +85,7 @@ Result<std::vector<compiler::KernelParameter>>
 FakeCodeGenerator::listKernelParameters(const std::string &text,
                                         const std::string &,
                                         const std::string &kernel) {
+  ++listed;
   using List = std::vector<compiler::KernelParameter>;
   if (kernel == "pool")
     return List{{"elem", true}, {"head_dim", false}, {"pool_block", false}};

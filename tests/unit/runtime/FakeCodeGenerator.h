@@ -37,6 +37,7 @@ public:
   loadHostKernel(const KernelArtifact &artifact) override;
 
   std::atomic<int> planned{0};
+  std::atomic<int> listed{0};
   std::atomic<int> compiled{0};
   std::atomic<int> loaded{0};
   /// Where set, compileKernel and loadHostKernel fail with it.

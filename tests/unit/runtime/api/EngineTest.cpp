@@ -7,6 +7,7 @@
 #include "tests/numerics/harness/TestSeed.h"
 #include "tests/unit/runtime/CallTrial.h"
 #include "tests/unit/runtime/FakeCodeGenerator.h"
+#include "tests/unit/runtime/tools/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
@@ -36,6 +37,28 @@ TEST_F(EngineTest, ComputesDenseAttention) {
     Status status = run(trial);
     ASSERT_TRUE(status.ok()) << status.message();
     trial.expectReference(nullptr);
+  }
+}
+
+TEST_F(EngineTest, PlansAndCompilesNothingOnAWarmDisk) {
+  files::TemporaryFolder folder;
+  Environment settings;
+  settings.cacheFolder = folder.file("cache");
+  auto random = numerics::randomForTest();
+  CallTrial trial(random);
+  trial.config.method = "dense";
+  for (int process = 0; process < 2; ++process) {
+    FakeCodeGenerator generator;
+    api::Engine engine(generator, fakeTexts(), settings);
+    trial.poison();
+    Status status =
+        engine.attentionInto(trial.o(), trial.q(), trial.k(), trial.v(),
+                             trial.config, trial.outputs());
+    ASSERT_TRUE(status.ok()) << status.message();
+    trial.expectReference(nullptr);
+    EXPECT_EQ(generator.compiled, process == 0 ? 1 : 0);
+    EXPECT_EQ(generator.planned, process == 0 ? 1 : 0);
+    EXPECT_EQ(generator.listed, process == 0 ? 1 : 0);
   }
 }
 

@@ -28,6 +28,30 @@ TEST(Environment, HasDefaultsWhereNothingIsSet) {
   EXPECT_TRUE(settings->logs(LogLevel::Debug));
 }
 
+TEST(Environment, KeepsKernelsInTheUsersCacheFolder) {
+  EXPECT_EQ(read({})->cacheFolder, "");
+  EXPECT_EQ(read({{"HOME", "/home/a"}})->cacheFolder,
+            "/home/a/.cache/spargejit");
+  EXPECT_EQ(read({{"HOME", "/home/a"}, {"XDG_CACHE_HOME", "/c"}})->cacheFolder,
+            "/c/spargejit");
+  // The XDG specification has relative paths ignored.
+  EXPECT_EQ(read({{"HOME", "/home/a"}, {"XDG_CACHE_HOME", "c"}})->cacheFolder,
+            "/home/a/.cache/spargejit");
+  EXPECT_EQ(read({{"HOME", "home"}})->cacheFolder, "");
+  EXPECT_EQ(read({{"HOME", "/home/a"}, {"SPARGEJIT_CACHE_DIR", "/mine"}})
+                ->cacheFolder,
+            "/mine");
+  EXPECT_EQ(read({{"HOME", "/home/a"},
+                  {"SPARGEJIT_CACHE_DIR", "/mine"},
+                  {"SPARGEJIT_CACHE", "off"}})
+                ->cacheFolder,
+            "");
+  EXPECT_EQ(read({})->cacheMaxMegabytes, 1024);
+  EXPECT_EQ(read({{"SPARGEJIT_CACHE_MAX_MB", "7"}})->cacheMaxMegabytes, 7);
+  EXPECT_EQ(read({{"SPARGEJIT_PACK", "/a::b/c"}})->packFolders,
+            (std::vector<std::string>{"/a", "b/c"}));
+}
+
 TEST(Environment, TakesAnEmptyVariableForUnset) {
   auto settings = read({{"SPARGEJIT_JIT", ""},
                         {"SPARGEJIT_LOG", ""},
@@ -71,6 +95,16 @@ TEST(Environment, RefusesOtherValues) {
             "SPARGEJIT_RACECHECK: expected on or off, got \"1\"");
   auto log = read({{"SPARGEJIT_LOG", "loud"}});
   ASSERT_FALSE(log.ok());
+  EXPECT_EQ(read({{"SPARGEJIT_CACHE", "yes"}}).status().message(),
+            "SPARGEJIT_CACHE: expected on or off, got \"yes\"");
+  EXPECT_EQ(read({{"SPARGEJIT_CACHE_DIR", "a/b"}}).status().message(),
+            "SPARGEJIT_CACHE_DIR: expected the absolute path of a folder, got "
+            "\"a/b\"");
+  for (const char *number : {"0", "-3", "1.5", "many", "99999999999999999999"})
+    EXPECT_EQ(read({{"SPARGEJIT_CACHE_MAX_MB", number}}).status().message(),
+              std::string("SPARGEJIT_CACHE_MAX_MB: expected a whole number "
+                          "from 1 to 1073741824, got \"") +
+                  number + "\"");
   EXPECT_EQ(log.status().message(), "SPARGEJIT_LOG: expected debug, info, "
                                     "warning or off, got \"loud\"");
 }

@@ -81,5 +81,15 @@ TEST(KernelKey, DescribesASpec) {
             "attention_fwd for host (elem=bfloat16, head_dim=128)");
 }
 
+TEST(KernelKey, IsMadeOfItsFields) {
+  auto key = KernelKey::of(exampleSpec(), "text", "generator 1");
+  EXPECT_EQ(KernelKey::ofFields(key.fields()), key);
+  auto more = key.with("assembler", "ptxas 13");
+  EXPECT_FALSE(more == key);
+  EXPECT_FALSE(more == key.with("assembler", "ptxas 12"));
+  EXPECT_EQ(more.fields().size(), key.fields().size() + 1);
+  EXPECT_EQ(KernelKey::ofFields(more.fields()), more);
+}
+
 } // namespace
 } // namespace spargejit::cache

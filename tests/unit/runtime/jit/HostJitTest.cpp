@@ -4,7 +4,9 @@
 #include "runtime/jit/HostJit.h"
 
 #include "runtime/jit/CompileCommand.h"
+#include "runtime/jit/StoredParameters.h"
 #include "tests/unit/runtime/FakeCodeGenerator.h"
+#include "tests/unit/runtime/tools/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
@@ -116,8 +118,41 @@ TEST_F(HostJitTest, NeverCompilesWhenToldSo) {
             "pool_block=64): compiling is switched off (SPARGEJIT_JIT=off) and "
             "there is no artifact of key " +
                 key +
-                "; `spargejit compile pool --arch host --dtype float32 "
+                " in no pack (SPARGEJIT_PACK) and no kernel cache; `spargejit "
+                "compile pool --arch host --dtype float32 "
                 "--head-dim 64 --set pool_block=64 -o DIR` makes it");
+}
+
+TEST_F(HostJitTest, FindsOnDiskWhatAnotherProcessCompiled) {
+  files::TemporaryFolder folder;
+  settings_.cacheFolder = folder.file("cache");
+  {
+    HostJit jit(generator_, unit::fakeTexts(), settings_);
+    ASSERT_TRUE(jit.load(poolSpec(64), **jit.text("pool")).ok());
+  }
+  EXPECT_EQ(generator_.compiled, 1);
+  EXPECT_EQ(generator_.listed, 1);
+  // Compiling is not needed, so that it may be forbidden.
+  settings_.jit = false;
+  HostJit jit(generator_, unit::fakeTexts(), settings_);
+  auto kernel = jit.load(poolSpec(64), **jit.text("pool"));
+  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+  EXPECT_EQ((*kernel)->launch.gridTile, 64);
+  EXPECT_EQ(generator_.compiled, 1);
+  EXPECT_EQ(generator_.listed, 1);
+  EXPECT_EQ(jit.load(poolSpec(16), **jit.text("pool")).status().code(),
+            ErrorCode::ArtifactMissing);
+}
+
+TEST_F(HostJitTest, CompilesAnewForDumps) {
+  files::TemporaryFolder folder;
+  settings_.cacheFolder = folder.file("cache");
+  settings_.dumpFolder = folder.file("dump");
+  for (int i = 1; i <= 2; ++i) {
+    HostJit jit(generator_, unit::fakeTexts(), settings_);
+    ASSERT_TRUE(jit.load(poolSpec(64), **jit.text("pool")).ok());
+    EXPECT_EQ(generator_.compiled, i);
+  }
 }
 
 TEST_F(HostJitTest, DumpsTheStagesOfACompilation) {
@@ -155,6 +190,23 @@ TEST_F(HostJitTest, WorksOnWhenDumpsCannotBeWritten) {
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0].rfind("SPARGEJIT_DUMP: cannot write /dev/null/nowhere", 0),
             0u);
+}
+
+TEST(StoredParameters, ComeBackInOrder) {
+  std::vector<compiler::KernelParameter> parameters{
+      {"z", false}, {"elem", true}, {"a", false}};
+  auto entry = entryOf(parameters);
+  auto back = parametersOf(entry);
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  ASSERT_EQ(back->size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ((*back)[i].name, parameters[i].name);
+    EXPECT_EQ((*back)[i].isDataType, parameters[i].isDataType);
+  }
+  entry.content = R"({"parameters":[{"name":"x"}]})";
+  EXPECT_FALSE(parametersOf(entry).ok());
+  entry.content = "[]";
+  EXPECT_FALSE(parametersOf(entry).ok());
 }
 
 TEST(BuiltInCodeGenerator, SaysWhichCommandIsMissingWithoutACompiler) {
