@@ -26,6 +26,8 @@ struct Environment {
   std::string ptxas;
   /// SPARGEJIT_LIBCUDA: the CUDA driver's library, a name or a path.
   std::string cudaDriver = "libcuda.so.1";
+  /// SPARGEJIT_NVRTC: NVRTC's library, a name or a path; empty: the usual names.
+  std::string nvrtc;
   /// PATH: where programs are looked for.
   std::string searchPath;
 
