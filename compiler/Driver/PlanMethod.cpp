@@ -55,9 +55,40 @@ PlanValue planValueOf(mlir::Value value) {
   return plan;
 }
 
+/// `name` between quotes as a C string.
+std::string quoted(llvm::StringRef name) {
+  std::string text = "\"";
+  for (char letter : name) {
+    if (letter == '"' || letter == '\\')
+      text += '\\';
+    text += letter;
+  }
+  return text + '"';
+}
+
+/// The text of a stage; #line directives say where in the method file each of
+/// its lines stands.
+std::string sourceText(sparge::CodeAttr code, llvm::StringRef textName) {
+  std::string text;
+  if (code.isFromConfig())
+    return text;
+  int64_t next = -1;
+  for (auto [line, place] :
+       llvm::zip_equal(code.getLines().getAsValueRange<mlir::StringAttr>(),
+                       code.getPlaces().asArrayRef())) {
+    if (place != next)
+      text += "#line " + std::to_string(place) + " " + quoted(textName) + "\n";
+    text += line.str() + "\n";
+    next = place + 1;
+  }
+  return text;
+}
+
 /// Reads the launches of a planned method.
 class PlanReader {
 public:
+  explicit PlanReader(llvm::StringRef textName) : textName_(textName) {}
+
   MethodPlan read(sparge::MethodOp method) {
     plan_.name = method.getSymName().str();
     mlir::Block &body = method.getBody().front();
@@ -77,6 +108,12 @@ private:
     for (mlir::NamedAttribute parameter : launch.getParameters())
       result.parameters[parameter.getName().str()] =
           mlir::cast<mlir::IntegerAttr>(parameter.getValue()).getInt();
+    if (mlir::DictionaryAttr sources = launch.getSourcesAttr())
+      for (mlir::NamedAttribute source : sources)
+        result.sources.push_back(
+            {source.getName().str(),
+             sourceText(mlir::cast<sparge::CodeAttr>(source.getValue()),
+                        textName_)});
     return result;
   }
 
@@ -115,6 +152,7 @@ private:
     return entry->second;
   }
 
+  llvm::StringRef textName_;
   MethodPlan plan_;
   llvm::DenseMap<mlir::Value, int> indices_;
 };
@@ -170,7 +208,7 @@ Result<MethodPlan> planMethod(const std::string &text,
       sparge::createSpargePlanLaunchesPass());
   if (mlir::failed(passes.run(*module)))
     return log.toStatus();
-  return PlanReader().read(method);
+  return PlanReader(textName).read(method);
 }
 
 } // namespace spargejit::compiler

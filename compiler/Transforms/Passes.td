@@ -15,7 +15,8 @@ def SpargeFuseSelectionPass
   let summary = "Join block scores with the selection that uses them";
   let description = [{
     A `sparge.block_scores` whose only user is a `sparge.select_blocks` becomes
-    one `sparge.score_and_select`, so that the scores never lie in memory:
+    one `sparge.score_and_select`, and one `sparge.custom_score_and_select` where
+    one of them is the user's, so that the scores never lie in memory:
     kernels score a row of key blocks and select from it in one place. Scores
     without users are removed. Scores with any other user are an error, since no
     kernel writes them. Numbers do not change.
@@ -36,6 +37,7 @@ def SpargePlanLaunchesPass
     |---|---|---|
     | `sparge.pool` | pool | |
     | `sparge.score_and_select` | select_blocks | keep_diagonal, keep_first |
+    | `sparge.custom_score_and_select` | custom_select | keep_diagonal, keep_first; sources score, keep |
     | `sparge.attention` | attention_fwd | has_lists |
 
     What no returned value needs is removed; an lse that nobody uses is not a

@@ -57,11 +57,17 @@ LogicalResult checkOp(Operation *op) {
           return failure();
         return checkRatio(select, "top_p", select.getTopP());
       })
-      .Case<BlockScoresOp, SelectBlocksOp>([](Operation *unfused) {
-        return emitUnsupported(unfused)
-               << "no kernel implements '" << unfused->getName()
-               << "' alone; run sparge-fuse-selection before";
+      .Case([](CustomScoreAndSelectOp select) {
+        if (failed(checkRatio(select, "top_k", select.getTopK())))
+          return failure();
+        return checkRatio(select, "top_p", select.getTopP());
       })
+      .Case<BlockScoresOp, SelectBlocksOp, CustomScoresOp, CustomSelectOp>(
+          [](Operation *unfused) {
+            return emitUnsupported(unfused)
+                   << "no kernel implements '" << unfused->getName()
+                   << "' alone; run sparge-fuse-selection before";
+          })
       .Case([](LaunchOp launch) {
         return launch.emitError() << "expects a method without sparge.launch, "
                                      "got one that is planned already";
@@ -118,6 +124,12 @@ public:
         rewriter_.getNamedAttr(name, rewriter_.getI64IntegerAttr(value)));
     return *this;
   }
+  /// Gives the kernel a stage in CUDA C++; null gives nothing.
+  LaunchBuilder &source(StringRef name, CodeAttr code) {
+    if (code)
+      sources_.push_back(rewriter_.getNamedAttr(name, code));
+    return *this;
+  }
   /// Puts the launch in the place of `op`.
   void replace(Operation *op) {
     rewriter_.setInsertionPoint(op);
@@ -125,7 +137,9 @@ public:
         rewriter_, op->getLoc(), TypeRange(ValueRange(replaced_)), kernel_,
         operands_, rewriter_.getStrArrayAttr(argumentNames_),
         rewriter_.getStrArrayAttr(resultNames_),
-        rewriter_.getDictionaryAttr(parameters_));
+        rewriter_.getDictionaryAttr(parameters_),
+        sources_.empty() ? DictionaryAttr()
+                         : rewriter_.getDictionaryAttr(sources_));
     for (auto [before, after] : llvm::zip_equal(replaced_, launch.getOutputs()))
       rewriter_.replaceAllUsesWith(before, after);
     rewriter_.eraseOp(op);
@@ -136,7 +150,7 @@ private:
   IRRewriter &rewriter_;
   SmallVector<Value> operands_, replaced_;
   SmallVector<StringRef> argumentNames_, resultNames_;
-  SmallVector<NamedAttribute> parameters_;
+  SmallVector<NamedAttribute> parameters_, sources_;
 };
 
 void planPool(IRRewriter &rewriter, PoolOp op) {
@@ -155,6 +169,20 @@ void planScoreAndSelect(IRRewriter &rewriter, ScoreAndSelectOp op) {
       .writes("lists", op.getLists())
       .parameter("keep_diagonal", op.getKeepDiagonal())
       .parameter("keep_first", op.getKeepFirst())
+      .replace(op);
+}
+
+void planCustomScoreAndSelect(IRRewriter &rewriter, CustomScoreAndSelectOp op) {
+  LaunchBuilder("custom_select", rewriter)
+      .reads("pooled_q", op.getPooledQ())
+      .reads("pooled_k", op.getPooledK())
+      .reads("k", op.getTopK())
+      .reads("p", op.getTopP())
+      .writes("lists", op.getLists())
+      .parameter("keep_diagonal", op.getKeepDiagonal())
+      .parameter("keep_first", op.getKeepFirst())
+      .source("score", op.getScoreCodeAttr())
+      .source("keep", op.getKeepCodeAttr())
       .replace(op);
 }
 
@@ -189,6 +217,9 @@ struct PlanLaunches : public impl::SpargePlanLaunchesPassBase<PlanLaunches> {
           .Case([&](PoolOp pool) { planPool(rewriter, pool); })
           .Case([&](ScoreAndSelectOp select) {
             planScoreAndSelect(rewriter, select);
+          })
+          .Case([&](CustomScoreAndSelectOp select) {
+            planCustomScoreAndSelect(rewriter, select);
           })
           .Case([&](AttentionOp attention) {
             planAttention(rewriter, attention);

@@ -33,6 +33,21 @@ Status validateLse(const MethodPlan &plan, const CallTensors &tensors,
   return std::move(checks).status();
 }
 
+Status validateCustomSource(const MethodPlan &plan,
+                            const AttentionConfig &config) {
+  const bool isTaken = plan.takesCustomSource();
+  Checks checks;
+  checks.that(!isTaken || !config.customSource.empty(),
+              "config.customSource: expected CUDA C++ for method \"{}\", got "
+              "nothing",
+              config.method);
+  checks.that(isTaken || config.customSource.empty(),
+              "config.customSource: expected nothing, since method \"{}\" has "
+              "no stage that takes it, got a text",
+              config.method);
+  return std::move(checks).status();
+}
+
 } // namespace
 
 Engine::Engine(jit::CodeGenerator &generator,
@@ -64,7 +79,12 @@ Result<Engine::Plan> Engine::findPlan(const AttentionConfig &config) {
   auto method = methods_.find(config.method);
   if (!method.ok())
     return method.status();
-  return plans_.get(**method);
+  auto plan = plans_.get(**method);
+  if (!plan.ok())
+    return plan;
+  if (Status status = validateCustomSource(**plan, config); !status)
+    return status;
+  return plan;
 }
 
 /// What is checked about a call with a method.

@@ -4,8 +4,22 @@
 #include "runtime/api/PreparedPlans.h"
 
 #include "runtime/base/CounterStore.h"
+#include "runtime/jit/CustomStage.h"
 
 namespace spargejit::api {
+
+namespace {
+
+Result<std::shared_ptr<const jit::KernelText>>
+textOf(CallDevice &device, const PlanLaunch &launch,
+       const AttentionConfig &config) {
+  if (!launch.isCustom())
+    return device.text(launch.kernel);
+  return std::make_shared<const jit::KernelText>(
+      jit::customText(launch, config.customSource));
+}
+
+} // namespace
 
 std::size_t PreparedPlans::KeyHash::operator()(const Key &key) const {
   auto hash =
@@ -17,13 +31,14 @@ std::size_t PreparedPlans::KeyHash::operator()(const Key &key) const {
         static_cast<std::int64_t>(key.scope)})
     // The odd number is 2^64 over the golden ratio, which spreads small parts.
     hash = (hash ^ static_cast<std::size_t>(part)) * 0x9e3779b97f4a7c15u;
-  return hash ^ (hash >> 32);
+  return hash ^ (hash >> 32) ^ DigestHash()(key.customSource);
 }
 
 Result<PreparedLaunch>
 PreparedPlans::prepareLaunch(const MethodPlan &plan, const PlanLaunch &launch,
-                             const plan::ProblemClass &kind) {
-  auto text = device_.text(launch.kernel);
+                             const plan::ProblemClass &kind,
+                             const AttentionConfig &config) {
+  auto text = textOf(device_, launch, config);
   if (!text.ok())
     return text.status();
   auto spec = plan::specialiseLaunch(plan, launch, kind, device_.target(),
@@ -34,7 +49,8 @@ PreparedPlans::prepareLaunch(const MethodPlan &plan, const PlanLaunch &launch,
   for (const auto &[name, value] : (*text)->tuning)
     if (auto it = spec->parameters.find(name); it != spec->parameters.end())
       it->second = value;
-  auto kernel = device_.load(*spec, **text);
+  auto kernel = launch.isCustom() ? device_.loadCustom(*spec, **text)
+                                  : device_.load(*spec, **text);
   if (!kernel.ok())
     return kernel.status();
   auto sources = plan::bindArguments(plan, launch, (*kernel)->launch());
@@ -47,7 +63,9 @@ Result<std::shared_ptr<const PreparedPlan>>
 PreparedPlans::get(const std::shared_ptr<const MethodPlan> &plan,
                    const plan::ProblemClass &kind, PlanScope scope,
                    const AttentionConfig &config) {
-  const Key key{plan.get(), kind, scope};
+  const Key key{plan.get(), kind, scope,
+                plan->takesCustomSource() ? hashText(config.customSource)
+                                          : Digest()};
   if (auto kept = prepared_.find(key)) {
     if (kept->ok())
       countKernelCacheHits(
@@ -56,17 +74,18 @@ PreparedPlans::get(const std::shared_ptr<const MethodPlan> &plan,
   }
   if (Status status = device_.mayPrepare(config); !status)
     return status;
-  return prepared_.get(key, [&] { return make(plan, kind, scope); });
+  return prepared_.get(key, [&] { return make(plan, kind, scope, config); });
 }
 
 Result<std::shared_ptr<const PreparedPlan>>
 PreparedPlans::make(const std::shared_ptr<const MethodPlan> &plan,
-                    const plan::ProblemClass &kind, PlanScope scope) {
+                    const plan::ProblemClass &kind, PlanScope scope,
+                    const AttentionConfig &config) {
   PreparedPlan prepared{plan, {}};
   for (const PlanLaunch &launch : plan->launches) {
     if (scope == PlanScope::SelectionOnly && !plan::isSelection(*plan, launch))
       continue;
-    auto ready = prepareLaunch(*plan, launch, kind);
+    auto ready = prepareLaunch(*plan, launch, kind, config);
     if (!ready.ok())
       return ready.status();
     prepared.launches.push_back(*std::move(ready));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/api/device/CallDevice.h"
+#include "runtime/base/Hash.h"
 #include "runtime/base/MethodPlan.h"
 #include "runtime/base/SingleFlight.h"
 #include "runtime/plan/AttentionProblem.h"
@@ -48,6 +49,8 @@ private:
     const MethodPlan *plan;
     plan::ProblemClass kind;
     PlanScope scope;
+    /// Digest of config.customSource where the plan takes it.
+    Digest customSource;
     friend bool operator==(const Key &, const Key &) = default;
   };
   struct KeyHash {
@@ -56,10 +59,12 @@ private:
 
   Result<std::shared_ptr<const PreparedPlan>>
   make(const std::shared_ptr<const MethodPlan> &plan,
-       const plan::ProblemClass &kind, PlanScope scope);
+       const plan::ProblemClass &kind, PlanScope scope,
+       const AttentionConfig &config);
   Result<PreparedLaunch> prepareLaunch(const MethodPlan &plan,
                                        const PlanLaunch &launch,
-                                       const plan::ProblemClass &kind);
+                                       const plan::ProblemClass &kind,
+                                       const AttentionConfig &config);
 
   CallDevice &device_;
   SingleFlight<Key, PreparedPlan, KeyHash> prepared_;

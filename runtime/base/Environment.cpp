@@ -75,6 +75,7 @@ readEnvironment(const std::function<const char *(const char *)> &find) {
   Environment settings;
   settings.dumpFolder = text("SPARGEJIT_DUMP");
   settings.ptxas = text("SPARGEJIT_PTXAS");
+  settings.nvrtc = text("SPARGEJIT_NVRTC");
   settings.searchPath = text("PATH");
   if (std::string driver = text("SPARGEJIT_LIBCUDA"); !driver.empty())
     settings.cudaDriver = driver;

@@ -63,10 +63,14 @@ struct KernelArgument {
 
 /// Scratch memory whose size is only known when the kernel runs:
 /// alignUp(bytesPerColumn · alignUp(args[columnsSlot], columnsMultiple), 64).
+/// On a GPU it is dynamic shared memory.
 struct DynamicScratch {
   std::int64_t bytesPerColumn = 0;
   std::int64_t columnsMultiple = 1;
   int columnsSlot = 0;
+  /// GPU: where there is less than all of it, the kernel makes do with one part
+  /// out of so many, and reads %dynamic_smem_size to learn of it.
+  std::int64_t shares = 1;
 };
 
 /// A TMA descriptor that the host builds from a tensor argument: rank and sizes
@@ -96,7 +100,8 @@ struct LaunchInfo {
   /// dynamic one.
   std::int64_t staticScratchBytes = 0;
   std::vector<DynamicScratch> dynamicScratch;
-  /// GPU: threads of a CTA and its dynamic shared memory. The kernel's
+  /// GPU: threads of a CTA and its dynamic shared memory, to which every
+  /// dynamicScratch is added. The kernel's
   /// parameters are the argument slots as one struct by value, then one
   /// 128-byte tensor map for each of tensorMaps, by value.
   int threads = 0;
@@ -123,7 +128,8 @@ using HostKernelFunction = void (*)(const std::int64_t *args,
 struct KernelArtifact {
   Target target;
   LaunchInfo launch;
-  /// Host: a relocatable ELF object. GPU: PTX text.
+  /// Host: a relocatable ELF object. GPU: PTX text, or of a kernel with stages
+  /// in CUDA C++ a cubin.
   std::string code;
 };
 

@@ -44,14 +44,28 @@ struct PlanArgument {
   int value = 0;
 };
 
+/// A stage that the user wrote in CUDA C++ and a kernel is compiled with.
+struct PlanSource {
+  /// The function that it defines: "score" or "keep".
+  std::string function;
+  /// Its text, with #line directives that name the method file; empty when the
+  /// call brings it (config.customSource).
+  std::string text;
+};
+
 /// One kernel launch.
 struct PlanLaunch {
-  /// Name of the tile.kernel: "pool", "select_blocks", "attention_fwd".
+  /// Name of the tile.kernel: "pool", "select_blocks", "attention_fwd"; or
+  /// "custom_select", which NVRTC compiles.
   std::string kernel;
   std::vector<PlanArgument> arguments;
   /// Compile-time parameters that the method decides, for example
   /// {"keep_diagonal", 1}.
   std::map<std::string, std::int64_t> parameters;
+  /// Stages in CUDA C++. A launch that has any runs on a GPU alone.
+  std::vector<PlanSource> sources;
+
+  bool isCustom() const { return !sources.empty(); }
 };
 
 struct MethodPlan {
@@ -60,6 +74,14 @@ struct MethodPlan {
   std::vector<PlanValue> values;
   std::vector<PlanLaunch> launches;
 
+  /// True when some stage's text comes with the call.
+  bool takesCustomSource() const {
+    for (const PlanLaunch &launch : launches)
+      for (const PlanSource &source : launch.sources)
+        if (source.text.empty())
+          return true;
+    return false;
+  }
   /// True when some launch makes block lists.
   bool selects() const {
     for (const PlanValue &value : values)

@@ -6,6 +6,8 @@
 #pragma once
 
 #include "runtime/jit/AssemblyReport.h"
+#include "runtime/jit/CustomJit.h"
+#include "runtime/jit/DeviceCode.h"
 #include "runtime/jit/KernelCompiler.h"
 
 #include <memory>
@@ -14,19 +16,6 @@
 
 namespace spargejit::jit {
 
-/// A kernel's code for one architecture; belongs to no device or context.
-struct DeviceCode {
-  /// The kernel in words (cache::describeSpec).
-  std::string what;
-  LaunchInfo launch;
-  /// Machine code (a cubin) where a ptxas program has assembled it, else PTX,
-  /// which the driver assembles when it loads it.
-  std::string image;
-  bool isAssembled = false;
-  /// Where the stages are dumped; empty when they are not.
-  std::string dumpPlace;
-};
-
 /// Thread-safe.
 class DeviceJit {
 public:
@@ -34,7 +23,8 @@ public:
   DeviceJit(CodeGenerator &generator,
             const std::vector<kernels_ir::EmbeddedText> &texts,
             const Environment &settings, const Target &target)
-      : settings_(settings), compiler_(generator, texts, settings, target) {}
+      : settings_(settings), compiler_(generator, texts, settings, target),
+        custom_(settings, target) {}
 
   const Target &target() const { return compiler_.target(); }
 
@@ -53,6 +43,9 @@ public:
   /// for code that judge() refuses.
   Result<std::shared_ptr<const DeviceCode>> code(const KernelSpec &spec,
                                                  const KernelText &text);
+
+  /// The way of kernels with stages in CUDA C++.
+  CustomJit &custom() { return custom_; }
 
   /// What the assembler that loaded `code` (`assembler`, in words) said of it:
   /// `log` as by `ptxas -v`, and the bytes of memory that a thread has beside
@@ -79,6 +72,7 @@ private:
   const Environment settings_;
   KernelCompiler compiler_;
   SingleFlight<cache::KernelKey, DeviceCode, cache::KernelKeyHash> codes_;
+  CustomJit custom_;
 };
 
 /// A failure of the stage "assemble": "while assembling <what>: <reason>; PTX:

@@ -127,6 +127,11 @@ LogicalResult LaunchOp::verify() {
                            << " to be a 64-bit integer, got "
                            << parameter.getValue();
   }
+  if (DictionaryAttr sources = getSourcesAttr())
+    for (NamedAttribute source : sources)
+      if (!isa<CodeAttr>(source.getValue())) // C6
+        return emitOpError() << "expects source " << source.getName()
+                             << " to be a code, got " << source.getValue();
   return success();
 }
 

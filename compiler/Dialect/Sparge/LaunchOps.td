@@ -18,7 +18,8 @@ def Sparge_LaunchOp : Sparge_Op<"launch", [Pure]> {
     are absent.
 
     `parameters` are the integer parameters that the method decides. Sizes and
-    element types are not among them.
+    element types are not among them. `sources` are the stages in CUDA C++ that the
+    kernel is compiled with, each under the name of the function it defines.
 
     Shapes and empty rows: those of the op that the launch stands for.
 
@@ -28,17 +29,19 @@ def Sparge_LaunchOp : Sparge_Op<"launch", [Pure]> {
     - C3: no name occurs twice.
     - C4: a value is called `lists` exactly when it has the type `lists`.
     - C5: parameters are 64-bit integers.
+    - C6: sources are codes.
 
     Example: tests/lit/Dialect/Sparge/launch.mlir.
   }];
   let arguments = (ins StrAttr:$kernel, Variadic<AnyType>:$operands,
                        StrArrayAttr:$argument_names, StrArrayAttr:$result_names,
-                       DictionaryAttr:$parameters);
+                       DictionaryAttr:$parameters,
+                       OptionalAttr<DictionaryAttr>:$sources);
   let results = (outs Variadic<AnyType>:$outputs);
   let assemblyFormat = [{
     $kernel custom<NamedOperands>($operands, type($operands), $argument_names)
     `->` custom<NamedResults>(type($outputs), $result_names)
-    `parameters` $parameters attr-dict
+    `parameters` $parameters (`sources` $sources^)? attr-dict
   }];
   let hasVerifier = 1;
 }

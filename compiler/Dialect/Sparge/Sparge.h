@@ -18,6 +18,9 @@
 #include "compiler/Dialect/Sparge/SpargeOpsDialect.h.inc"
 #include "compiler/Dialect/Sparge/SpargeOpsEnums.h.inc"
 
+#define GET_ATTRDEF_CLASSES
+#include "compiler/Dialect/Sparge/SpargeOpsAttributes.h.inc"
+
 #define GET_TYPEDEF_CLASSES
 #include "compiler/Dialect/Sparge/SpargeOpsTypes.h.inc"
 

@@ -13,10 +13,17 @@ using namespace mlir::sparge;
 #include "compiler/Dialect/Sparge/SpargeOpsDialect.cpp.inc"
 #include "compiler/Dialect/Sparge/SpargeOpsEnums.cpp.inc"
 
+#define GET_ATTRDEF_CLASSES
+#include "compiler/Dialect/Sparge/SpargeOpsAttributes.cpp.inc"
+
 #define GET_TYPEDEF_CLASSES
 #include "compiler/Dialect/Sparge/SpargeOpsTypes.cpp.inc"
 
 void SpargeDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "compiler/Dialect/Sparge/SpargeOpsAttributes.cpp.inc"
+      >();
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "compiler/Dialect/Sparge/SpargeOpsTypes.cpp.inc"

@@ -30,6 +30,7 @@ def Sparge_Dialect : Dialect {
     each check, and tests/lit/Dialect/Sparge has a failing case for each.
   }];
   let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
 }
 
 class Sparge_Op<string mnemonic, list<Trait> traits = []>

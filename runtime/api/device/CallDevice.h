@@ -49,6 +49,10 @@ public:
   /// been done.
   virtual Result<std::shared_ptr<const DeviceKernel>>
   load(const KernelSpec &spec, const jit::KernelText &text) = 0;
+  /// The same for a kernel with stages in CUDA C++, of a text of
+  /// jit::customText. Unsupported on the CPU.
+  virtual Result<std::shared_ptr<const DeviceKernel>>
+  loadCustom(const KernelSpec &spec, const jit::KernelText &text) = 0;
   /// Success where a call may compile, load and allocate now; InvalidArgument,
   /// asking for prepare(), while the stream is being captured.
   virtual Status mayPrepare(const AttentionConfig &config) const = 0;

@@ -110,6 +110,27 @@ CudaDevice::load(const KernelSpec &spec, const jit::KernelText &text) {
   });
 }
 
+Result<std::shared_ptr<const DeviceKernel>>
+CudaDevice::loadCustom(const KernelSpec &spec, const jit::KernelText &text) {
+  using Outcome = Result<std::shared_ptr<const DeviceKernel>>;
+  auto key = jit_.custom().keyOf(spec, text);
+  if (!key.ok())
+    return key.status();
+  // What the user's code spills is the user's affair: nothing is judged.
+  return loaded_.get(*key, [&]() -> Outcome {
+    auto code = jit_.custom().code(spec, text);
+    if (!code.ok())
+      return code.status();
+    auto kernel =
+        cuda::LoadedKernel::load(*context_, (*code)->launch, (*code)->image);
+    if (!kernel.ok())
+      return Status(kernel.status())
+          .withContext("while loading " + (*code)->what);
+    return std::shared_ptr<const DeviceKernel>(
+        std::make_shared<Kernel>(*kernel));
+  });
+}
+
 Status CudaDevice::mayPrepare(const AttentionConfig &config) const {
   return cuda::expectNoCapture(*context_, streamOf(config),
                                "compile and load kernels");

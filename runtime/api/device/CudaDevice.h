@@ -28,6 +28,8 @@ public:
   }
   Result<std::shared_ptr<const DeviceKernel>>
   load(const KernelSpec &spec, const jit::KernelText &text) override;
+  Result<std::shared_ptr<const DeviceKernel>>
+  loadCustom(const KernelSpec &spec, const jit::KernelText &text) override;
   Status mayPrepare(const AttentionConfig &config) const override;
   Status checkSupport(const plan::AttentionProblem &problem,
                       const AttentionConfig &config) const override;

@@ -43,6 +43,14 @@ HostDevice::load(const KernelSpec &spec, const jit::KernelText &text) {
       std::make_shared<HostDeviceKernel>(*kernel));
 }
 
+Result<std::shared_ptr<const DeviceKernel>>
+HostDevice::loadCustom(const KernelSpec &, const jit::KernelText &) {
+  return Status(ErrorCode::Unsupported,
+                "config.method: expected one without stages in CUDA C++ "
+                "(sparge.custom_scores, sparge.custom_select) on cpu; they run "
+                "on a GPU alone");
+}
+
 Result<Workspace> HostDevice::workspace(std::int64_t bytes,
                                         const AttentionConfig &) {
   static thread_local GrowingMemory memory;

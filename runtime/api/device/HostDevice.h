@@ -23,6 +23,9 @@ public:
   }
   Result<std::shared_ptr<const DeviceKernel>>
   load(const KernelSpec &spec, const jit::KernelText &text) override;
+  /// Unsupported.
+  Result<std::shared_ptr<const DeviceKernel>>
+  loadCustom(const KernelSpec &spec, const jit::KernelText &text) override;
   Status mayPrepare(const AttentionConfig &) const override { return Status(); }
   Status checkSupport(const plan::AttentionProblem &,
                       const AttentionConfig &) const override {

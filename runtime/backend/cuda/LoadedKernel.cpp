@@ -4,6 +4,7 @@
 #include "runtime/backend/cuda/LoadedKernel.h"
 
 #include "runtime/backend/cuda/TensorMaps.h"
+#include "runtime/base/AlignedMemory.h"
 #include "runtime/base/Log.h"
 
 #include <fmt/format.h>
@@ -188,7 +189,10 @@ Status LoadedKernel::readResources() {
   if (Status status = driver.check(
           functions.functionSetAttribute(
               function_, function_attribute::kMaxDynamicSharedBytes,
-              static_cast<int>(info_.sharedBytes)),
+              static_cast<int>(info_.dynamicScratch.empty()
+                                   ? info_.sharedBytes
+                                   : device_.sharedBytes() -
+                                         resources_.sharedBytes)),
           "cuFuncSetAttribute");
       !status)
     return status;
@@ -233,12 +237,36 @@ Result<unsigned> LoadedKernel::gridSize(const std::int64_t *slots) const {
   return static_cast<unsigned>(programs);
 }
 
+Result<unsigned> LoadedKernel::sharedBytes(const std::int64_t *slots) const {
+  const std::int64_t limit = device_.sharedBytes() - resources_.sharedBytes;
+  std::int64_t bytes = info_.sharedBytes;
+  for (const DynamicScratch &scratch : info_.dynamicScratch) {
+    // The columns are a tensor's size, which a kernel counts in 32 bits.
+    const std::int64_t columns =
+        alignUp(slots[scratch.columnsSlot], scratch.columnsMultiple);
+    std::int64_t wanted = alignUp(scratch.bytesPerColumn * columns);
+    if (bytes + wanted > limit)
+      wanted = alignUp(scratch.bytesPerColumn / scratch.shares * columns);
+    bytes += wanted;
+  }
+  if (bytes <= limit)
+    return static_cast<unsigned>(bytes);
+  return Status(ErrorCode::Unsupported,
+                fmt::format("{}: expected at most {} bytes of shared memory a "
+                            "CTA on {}, got {} for {} columns",
+                            info_.entryName, limit, device_.name(), bytes,
+                            slots[info_.dynamicScratch.back().columnsSlot]));
+}
+
 Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream) const {
   auto grid = gridSize(slots);
   if (!grid.ok())
     return grid.status();
   if (*grid == 0)
     return Status();
+  auto shared = sharedBytes(slots);
+  if (!shared.ok())
+    return shared.status();
   CurrentContext current(device_);
   if (!current.status().ok())
     return current.status();
@@ -255,16 +283,9 @@ Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream) const {
       return status;
     parameters[1 + i] = &maps[i];
   }
-  LaunchConfig config{*grid,
-                      1,
-                      1,
-                      static_cast<unsigned>(info_.threads),
-                      1,
-                      1,
-                      static_cast<unsigned>(info_.sharedBytes),
-                      stream,
-                      nullptr,
-                      0};
+  LaunchConfig config{*grid,   1, 1,       static_cast<unsigned>(info_.threads),
+                      1,       1, *shared, stream,
+                      nullptr, 0};
   Status status = device_.driver().check(
       device_.driver().functions().launch(&config, function_, parameters.data(),
                                           nullptr),

@@ -65,6 +65,9 @@ private:
   Status checkParameters() const;
   Status readResources();
   Result<unsigned> gridSize(const std::int64_t *slots) const;
+  /// Dynamic shared memory of a launch. Unsupported where not even the least
+  /// share of its scratch fits.
+  Result<unsigned> sharedBytes(const std::int64_t *slots) const;
 
   const DeviceContext &device_;
   const LaunchInfo info_;

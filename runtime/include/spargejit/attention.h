@@ -75,6 +75,12 @@ struct AttentionConfig {
   /// InvalidArgument names the first that is not. Reads the lists once.
   bool validateLists = false;
 
+  /// CUDA C++ for the stages of a method that say `code<config>`: defines
+  /// `float score(const spargejit::BlockPair &)`,
+  /// `bool keep(const spargejit::ScoredPair &)` or both
+  /// (docs/your_own_selection_rule.md). NVRTC compiles each text once.
+  std::string customSource;
+
   /// CPU threads to use; 0 = all that the process may run on.
   int threads = 0;
   /// CUDA stream (CUstream) to launch on; ignored on the CPU, where calls

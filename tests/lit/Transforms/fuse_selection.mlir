@@ -122,3 +122,47 @@ sparge.method @scores_with_another_user(%q: !sparge.tensor<query>, %k: !sparge.t
   %o, %lse = sparge.attention %q, %k, %v lists(%lists) : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
   sparge.return %o : !sparge.tensor<output>
 }
+
+// -----
+
+// The user's scores with our selection, our scores with the user's, and both.
+// CHECK-LABEL: sparge.method @users_scores(
+// CHECK-NOT: sparge.custom_scores
+// CHECK: sparge.custom_score_and_select %pooled_q, %pooled_k score code<["a", "b"]> top_k(%top_k) top_p(%top_k) {keep_diagonal, keep_first = 1 : i64}
+sparge.method @users_scores(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
+  %top_k = sparge.parameter "top_k"
+  %pooled_q = sparge.pool %q : !sparge.tensor<query>
+  %pooled_k = sparge.pool %k : !sparge.tensor<key>
+  %scores = sparge.custom_scores %pooled_q, %pooled_k code<["a", "b"]> : !sparge.pooled<query>, !sparge.pooled<key>
+  %lists = sparge.select_blocks %scores top_k(%top_k) top_p(%top_k) {keep_diagonal, keep_first = 1}
+  %o, %lse = sparge.attention %q, %k, %v lists(%lists) : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
+  sparge.return %o : !sparge.tensor<output>
+}
+
+// -----
+
+// CHECK-LABEL: sparge.method @users_rule(
+// CHECK-NOT: sparge.block_scores
+// CHECK: sparge.custom_score_and_select %pooled_q, %pooled_k keep code<config> top_p(%top_p) {keep_first = 2 : i64}
+sparge.method @users_rule(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
+  %top_p = sparge.parameter "top_p"
+  %pooled_q = sparge.pool %q : !sparge.tensor<query>
+  %pooled_k = sparge.pool %k : !sparge.tensor<key>
+  %scores = sparge.block_scores %pooled_q, %pooled_k : !sparge.pooled<query>, !sparge.pooled<key>
+  %lists = sparge.custom_select %scores code<config> top_p(%top_p) {keep_first = 2}
+  %o, %lse = sparge.attention %q, %k, %v lists(%lists) : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
+  sparge.return %o : !sparge.tensor<output>
+}
+
+// -----
+
+// CHECK-LABEL: sparge.method @users_scores_and_rule(
+// CHECK: sparge.custom_score_and_select %pooled_q, %pooled_k score code<["a"]> keep code<["b"]> : !sparge.pooled<query>, !sparge.pooled<key>
+sparge.method @users_scores_and_rule(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
+  %pooled_q = sparge.pool %q : !sparge.tensor<query>
+  %pooled_k = sparge.pool %k : !sparge.tensor<key>
+  %scores = sparge.custom_scores %pooled_q, %pooled_k code<["a"]> : !sparge.pooled<query>, !sparge.pooled<key>
+  %lists = sparge.custom_select %scores code<["b"]>
+  %o, %lse = sparge.attention %q, %k, %v lists(%lists) : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
+  sparge.return %o : !sparge.tensor<output>
+}

@@ -91,3 +91,17 @@ sparge.method @drops_what_nothing_needs(%q: !sparge.tensor<query>, %k: !sparge.t
   %o, %lse = sparge.attention %q, %k, %v : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
   sparge.return %o : !sparge.tensor<output>
 }
+
+// -----
+
+// CHECK-LABEL: sparge.method @stages_of_the_user(
+// CHECK: %lists = sparge.launch "custom_select" (pooled_q = %pooled_q : !sparge.pooled<query>, pooled_k = %pooled_k : !sparge.pooled<key>, k = %top_k : f64)
+// CHECK-SAME: -> (lists : !sparge.lists) parameters {keep_diagonal = 1 : i64, keep_first = 0 : i64} sources {keep = #sparge.code<config>, score = #sparge.code<["a", "b"]>}
+sparge.method @stages_of_the_user(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
+  %top_k = sparge.parameter "top_k"
+  %pooled_q = sparge.pool %q : !sparge.tensor<query>
+  %pooled_k = sparge.pool %k : !sparge.tensor<key>
+  %lists = sparge.custom_score_and_select %pooled_q, %pooled_k score code<["a", "b"]> keep code<config> top_k(%top_k) {keep_diagonal} : !sparge.pooled<query>, !sparge.pooled<key>
+  %o, %lse = sparge.attention %q, %k, %v lists(%lists) : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
+  sparge.return %o : !sparge.tensor<output>
+}

@@ -98,3 +98,27 @@ sparge.method @lists_that_the_attention_does_not_use(%q: !sparge.tensor<query>, 
   // expected-error @below {{expects the lists that the attention uses, got others}}
   sparge.return %o, %lists : !sparge.tensor<output>, !sparge.lists
 }
+
+// -----
+
+sparge.method @users_scores_in_memory(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
+  %pooled_q = sparge.pool %q : !sparge.tensor<query>
+  %pooled_k = sparge.pool %k : !sparge.tensor<key>
+  // expected-error @below {{no kernel implements 'sparge.custom_scores' alone; run sparge-fuse-selection before}}
+  %scores = sparge.custom_scores %pooled_q, %pooled_k code<config> : !sparge.pooled<query>, !sparge.pooled<key>
+  %lists = sparge.custom_select %scores code<config>
+  %o, %lse = sparge.attention %q, %k, %v lists(%lists) : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
+  sparge.return %o : !sparge.tensor<output>
+}
+
+// -----
+
+sparge.method @top_k_of_the_users_rule_above_1(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
+  %top_k = arith.constant 1.5 : f64
+  %pooled_q = sparge.pool %q : !sparge.tensor<query>
+  %pooled_k = sparge.pool %k : !sparge.tensor<key>
+  // expected-error @below {{expects top_k in [0, 1], got 1.500000e+00}}
+  %lists = sparge.custom_score_and_select %pooled_q, %pooled_k keep code<config> top_k(%top_k) : !sparge.pooled<query>, !sparge.pooled<key>
+  %o, %lse = sparge.attention %q, %k, %v lists(%lists) : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
+  sparge.return %o : !sparge.tensor<output>
+}

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <random>
 #include <regex>
@@ -158,6 +159,46 @@ TEST(PlanMethod, PassesForcedBlocksAsParameters) {
       << text;
   EXPECT_NE(text.find("{ keep_diagonal=1 keep_first=4 }"), std::string::npos)
       << text;
+}
+
+// Lines that follow each other in the file share one #line.
+TEST(PlanMethod, SaysWhereEachLineOfCodeStands) {
+  std::string text = selecting("%a = sparge.parameter \"top_k\"", "top_k(%a)");
+  const std::size_t begin = text.find("sparge.block_scores");
+  const std::size_t end = text.find("%pooled_q, %pooled_k", begin) + 20;
+  text.replace(begin, end - begin,
+               "sparge.custom_scores %pooled_q, %pooled_k code<[\n"
+               "\"one \\\"quoted\\\"\",\n\"two\",\n\n\"four\"]>");
+  const auto line =
+      1 +
+      std::count(text.begin(),
+                 text.begin() + static_cast<std::ptrdiff_t>(text.find("\"one")),
+                 '\n');
+  Result<MethodPlan> plan = planMethod(text, "a \"b\".mlir");
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const PlanLaunch *custom = nullptr;
+  for (const PlanLaunch &launch : plan->launches)
+    if (launch.isCustom())
+      custom = &launch;
+  ASSERT_NE(custom, nullptr);
+  EXPECT_EQ(custom->kernel, "custom_select");
+  ASSERT_EQ(custom->sources.size(), 1u);
+  EXPECT_EQ(custom->sources[0].function, "score");
+  EXPECT_EQ(custom->sources[0].text,
+            "#line " + std::to_string(line) +
+                " \"a \\\"b\\\".mlir\"\none \"quoted\"\ntwo\n#line " +
+                std::to_string(line + 3) + " \"a \\\"b\\\".mlir\"\nfour\n");
+  EXPECT_FALSE(plan->takesCustomSource());
+}
+
+TEST(PlanMethod, LeavesTheCallsCodeEmpty) {
+  std::string text =
+      selecting("%a = sparge.parameter \"top_k\"", "code<config> top_k(%a)");
+  const std::string from = "sparge.select_blocks";
+  text.replace(text.find(from), from.size(), "sparge.custom_select");
+  Result<MethodPlan> plan = planMethod(text, "m.mlir");
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_TRUE(plan->takesCustomSource());
 }
 
 TEST(PlanMethod, GivesThePositionOfASyntaxError) {

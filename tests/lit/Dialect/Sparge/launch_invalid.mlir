@@ -63,3 +63,14 @@ sparge.method @launch_c5_parameter_is_a_32_bit_integer(%q: !sparge.tensor<query>
   %o, %lse = sparge.attention %q, %k, %v : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
   sparge.return %o : !sparge.tensor<output>
 }
+
+// -----
+
+sparge.method @launch_c6_source_is_a_string(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
+  %pooled_q = sparge.pool %q : !sparge.tensor<query>
+  %pooled_k = sparge.pool %k : !sparge.tensor<key>
+  // expected-error @below {{expects source "score" to be a code, got "text"}}
+  %lists = sparge.launch "custom_select" (pooled_q = %pooled_q : !sparge.pooled<query>) -> (lists : !sparge.lists) parameters {} sources {score = "text"}
+  %o, %lse = sparge.attention %q, %k, %v : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
+  sparge.return %o : !sparge.tensor<output>
+}

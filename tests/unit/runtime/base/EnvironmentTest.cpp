@@ -23,6 +23,7 @@ TEST(Environment, HasDefaultsWhereNothingIsSet) {
   EXPECT_TRUE(settings->jit);
   EXPECT_EQ(settings->dumpFolder, "");
   EXPECT_EQ(settings->ptxas, "");
+  EXPECT_EQ(settings->nvrtc, "");
   EXPECT_EQ(settings->searchPath, "");
   EXPECT_EQ(settings->cudaDriver, "libcuda.so.1");
   EXPECT_TRUE(settings->logs(LogLevel::Debug));
@@ -68,6 +69,7 @@ TEST(Environment, ReadsEachVariable) {
                         {"SPARGEJIT_LOG", "warning"},
                         {"SPARGEJIT_DUMP", "/some/where"},
                         {"SPARGEJIT_PTXAS", "/else/where/ptxas"},
+                        {"SPARGEJIT_NVRTC", "/else/where/libnvrtc.so"},
                         {"SPARGEJIT_LIBCUDA", "/there/libcuda.so"},
                         {"SPARGEJIT_RACECHECK", "on"},
                         {"PATH", "/bin:/usr/bin"}});
@@ -76,6 +78,7 @@ TEST(Environment, ReadsEachVariable) {
   EXPECT_TRUE(settings->racecheck);
   EXPECT_EQ(settings->dumpFolder, "/some/where");
   EXPECT_EQ(settings->ptxas, "/else/where/ptxas");
+  EXPECT_EQ(settings->nvrtc, "/else/where/libnvrtc.so");
   EXPECT_EQ(settings->cudaDriver, "/there/libcuda.so");
   EXPECT_EQ(settings->searchPath, "/bin:/usr/bin");
   EXPECT_TRUE(settings->logs(LogLevel::Warning));

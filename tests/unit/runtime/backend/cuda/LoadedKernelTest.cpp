@@ -259,6 +259,30 @@ TEST_F(LoadedKernelTest, TellsHowMuchSharedMemoryThereIs) {
                 "on Fake GPU 0, got 232448 dynamic and 8 static");
 }
 
+// Slots 1 to 4 are sizes of the first tensor.
+TEST_F(LoadedKernelTest, GivesScratchItsSharedMemory) {
+  info_.sharedBytes = 1000;
+  info_.dynamicScratch.push_back({64, 1, 3, 8});
+  auto kernel = loaded();
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(fake_.dynamicSharedBytes, 232448);
+  auto sharedBytesFor = [&](std::int64_t columns) {
+    fake_.launches.clear();
+    slots_[3] = columns;
+    EXPECT_EQ(kernel->run(slots_.data(), nullptr).message(), "");
+    return fake_.launches.size() == 1 ? fake_.launches[0].sharedBytes : 0;
+  };
+  EXPECT_EQ(sharedBytesFor(100), 1000u + 6400);
+  EXPECT_EQ(sharedBytesFor(3616), 1000u + 231424);
+  // One part in eight where all of it does not fit.
+  EXPECT_EQ(sharedBytesFor(3617), 1000u + 28992);
+  slots_[3] = 1 << 20;
+  Status status = kernel->run(slots_.data(), nullptr);
+  EXPECT_EQ(status.code(), ErrorCode::Unsupported);
+  EXPECT_NE(status.message().find("1048576 columns"), std::string::npos)
+      << status.message();
+}
+
 TEST_F(LoadedKernelTest, TellsWhenACtaFitsNoMultiprocessor) {
   fake_.residentCtas = 0;
   expectFailure(ErrorCode::OutOfResources,
