@@ -4,6 +4,7 @@
 #include "runtime/backend/cuda/LoadedKernel.h"
 
 #include "runtime/backend/cuda/TensorMaps.h"
+#include "runtime/base/AlignedMemory.h"
 #include "runtime/base/Log.h"
 
 #include <fmt/format.h>
@@ -185,10 +186,15 @@ Status LoadedKernel::readResources() {
                               info_.entryName, device_.sharedBytes(),
                               device_.name(), info_.sharedBytes,
                               resources_.sharedBytes));
+  // What follows from a call may be as much as there is.
+  const std::int64_t most =
+      info_.dynamicScratch.empty()
+          ? info_.sharedBytes
+          : device_.sharedBytes() - resources_.sharedBytes;
   if (Status status = driver.check(
           functions.functionSetAttribute(
               function_, function_attribute::kMaxDynamicSharedBytes,
-              static_cast<int>(info_.sharedBytes)),
+              static_cast<int>(most)),
           "cuFuncSetAttribute");
       !status)
     return status;
@@ -219,6 +225,7 @@ Result<unsigned> LoadedKernel::gridSize(const std::int64_t *slots) const {
   programs += sizes[2] % info_.gridTile != 0;
   bool fits = !__builtin_mul_overflow(programs, sizes[1], &programs) &&
               !__builtin_mul_overflow(programs, sizes[0], &programs) &&
+              !__builtin_mul_overflow(programs, info_.members, &programs) &&
               programs <= std::numeric_limits<std::int32_t>::max();
   if (!fits)
     return Status(ErrorCode::Unsupported,
@@ -233,10 +240,31 @@ Result<unsigned> LoadedKernel::gridSize(const std::int64_t *slots) const {
   return static_cast<unsigned>(programs);
 }
 
-Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream) const {
+/// The fixed part and what follows from the sizes of tensors.
+Result<unsigned> LoadedKernel::sharedBytes(const std::int64_t *slots) const {
+  std::int64_t bytes = info_.sharedBytes;
+  const std::int64_t most = device_.sharedBytes() - resources_.sharedBytes;
+  for (const DynamicScratch &scratch : info_.dynamicScratch)
+    bytes +=
+        alignUp(scratch.bytesPerColumn *
+                alignUp(slots[scratch.columnsSlot], scratch.columnsMultiple));
+  if (bytes <= most)
+    return static_cast<unsigned>(bytes);
+  return Status(
+      ErrorCode::OutOfResources,
+      fmt::format("{}: expected tensors for which a CTA needs at most "
+                  "{} bytes of shared memory on {}, got {}",
+                  info_.entryName, most, device_.name(), bytes));
+}
+
+Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream,
+                         LaunchOrder order) const {
   auto grid = gridSize(slots);
   if (!grid.ok())
     return grid.status();
+  auto shared = sharedBytes(slots);
+  if (!shared.ok())
+    return shared.status();
   if (*grid == 0)
     return Status();
   CurrentContext current(device_);
@@ -255,16 +283,15 @@ Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream) const {
       return status;
     parameters[1 + i] = &maps[i];
   }
-  LaunchConfig config{*grid,
-                      1,
-                      1,
-                      static_cast<unsigned>(info_.threads),
-                      1,
-                      1,
-                      static_cast<unsigned>(info_.sharedBytes),
-                      stream,
-                      nullptr,
-                      0};
+  LaunchConfig config{*grid,   1, 1,       static_cast<unsigned>(info_.threads),
+                      1,       1, *shared, stream,
+                      nullptr, 0};
+  LaunchAttribute early{launch_attribute::kProgrammaticSerialisation, {}};
+  early.value[0] = 1;
+  if (order == LaunchOrder::Early) {
+    config.attributes = &early;
+    config.attributeCount = 1;
+  }
   Status status = device_.driver().check(
       device_.driver().functions().launch(&config, function_, parameters.data(),
                                           nullptr),
