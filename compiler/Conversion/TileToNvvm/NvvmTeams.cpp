@@ -29,8 +29,9 @@ bool NvvmEmitter::isForTeams(Operation *op) {
 }
 
 bool NvvmEmitter::isForRoles(Operation *op) {
-  return isa<tile::ProgramsOp, tile::ProgramPlaceOp, tile::ListBoxesOp,
-             tile::RingOp, tile::RingNextOp, tile::DotAsyncOp, tile::DotWaitOp,
+  return isa<tile::ProgramsOp, tile::NextProgramOp, tile::WarpAnyOp,
+             tile::ProgramPlaceOp, tile::ListBoxesOp, tile::RingOp,
+             tile::RingNextOp, tile::DotAsyncOp, tile::DotWaitOp,
              tile::SharedPositionsOp, tile::StoreSharedOp, tile::LoadSharedOp,
              tile::ConvertOp, tile::ExpandOp, tile::ReduceOp,
              tile::ReducePartialOp>(op);
