@@ -41,8 +41,10 @@ struct SpargejitBenchProblem {
   std::int64_t qStrides[4], kStrides[4], vStrides[4], oStrides[4];
   std::int64_t maskBlockQ, maskBlockKv;
   std::int32_t causal;
-  void *indices, *counts; ///< null: dense
+  void *indices, *counts; ///< null: dense, or what is selected
   std::int64_t capacity;
+  std::int32_t selects; ///< by SpargeAttention2's rule, with topK and topP
+  double topK, topP;
   void *stream;
 };
 }
@@ -72,6 +74,11 @@ struct BenchCall {
       lse = TensorView::contiguous(p.lse, DataType::Float32,
                                    {p.batch, p.qHeads, p.qLen}, device);
       outputs.lse = &lse;
+    }
+    if (p.selects) {
+      config.method = "spargeattention2";
+      config.topK = p.topK;
+      config.topP = p.topP;
     }
     if (!p.indices)
       return;
@@ -111,6 +118,19 @@ EXPORTED int spargejit_bench_prepare(BenchCall *call) {
 EXPORTED int spargejit_bench_run(BenchCall *call) {
   return failed(attentionInto(call->o, call->q, call->k, call->v, call->config,
                               call->outputs));
+}
+/// Selects, and gives the lists' addresses on the device and the slots of a
+/// row; they live as long as the call.
+EXPORTED int spargejit_bench_select(BenchCall *call, void **indices,
+                                    void **counts, std::int64_t *capacity) {
+  auto lists = selectBlocks(call->q, call->k, call->config);
+  if (!lists.ok())
+    return failed(lists.status());
+  call->lists = *lists;
+  *indices = call->lists.indices.view().data;
+  *counts = call->lists.counts.view().data;
+  *capacity = call->lists.indices.view().sizes[3];
+  return failed(Status());
 }
 /// Of the calling thread's last call.
 EXPORTED const char *spargejit_bench_error() { return lastError.c_str(); }

@@ -15,7 +15,16 @@ class Problem(ctypes.Structure):
                 ("v_strides", ctypes.c_int64 * 4), ("o_strides", ctypes.c_int64 * 4),
                 ("mask_block_q", ctypes.c_int64), ("mask_block_kv", ctypes.c_int64),
                 ("causal", ctypes.c_int32), ("indices", ctypes.c_void_p), ("counts", ctypes.c_void_p),
-                ("capacity", ctypes.c_int64), ("stream", ctypes.c_void_p)]
+                ("capacity", ctypes.c_int64), ("selects", ctypes.c_int32), ("top_k", ctypes.c_double),
+                ("top_p", ctypes.c_double), ("stream", ctypes.c_void_p)]
+
+
+class DeviceWords:
+    """int32 words on the device as PyTorch takes them; `owner` keeps them alive."""
+
+    def __init__(self, address, shape, owner):
+        self.__cuda_array_interface__ = {"data": (address, False), "shape": shape, "typestr": "<i4", "version": 3}
+        self._owner = owner
 
 
 class Library:
@@ -28,6 +37,7 @@ class Library:
         self._functions.spargejit_bench_error.restype = ctypes.c_char_p
         self._functions.spargejit_bench_version.restype = ctypes.c_char_p
         self._functions.spargejit_bench_compile_milliseconds.restype = ctypes.c_double
+        self._functions.spargejit_bench_select.argtypes = [ctypes.c_void_p] * 4
         for name in ("free", "prepare", "run"):
             getattr(self._functions, "spargejit_bench_" + name).argtypes = [ctypes.c_void_p]
 
@@ -44,7 +54,8 @@ class Library:
 class Call:
     """One call, ready to be repeated. Tensors are [batch, heads, length, head_dim]."""
 
-    def __init__(self, functions, q, k, v, o, lists=None, mask_block=(128, 64), causal=False, stream=None):
+    def __init__(self, functions, q, k, v, o, lists=None, mask_block=(128, 64), causal=False, stream=None,
+                 select=None):
         import torch
         self._functions = functions
         self._tensors = (q, k, v, o, lists)  # kept alive
@@ -60,6 +71,9 @@ class Call:
             indices, counts = lists
             problem.indices, problem.counts = indices.data_ptr(), counts.data_ptr()
             problem.capacity = indices.shape[3]
+        if select is not None:
+            problem.selects, problem.top_k, problem.top_p = 1, *select
+        self._rows = (q.shape[0], q.shape[1], -(-q.shape[2] // mask_block[0]))
         self._handle = functions.spargejit_bench_make(ctypes.byref(problem))
         self._run = functions.spargejit_bench_run
 
@@ -68,6 +82,15 @@ class Call:
 
     def __call__(self):
         self._check(self._run(self._handle))
+
+    def select(self):
+        """The lists that the call selects: int32 indices and counts on the device."""
+        import torch
+        indices, counts, capacity = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int64()
+        self._check(self._functions.spargejit_bench_select(
+            self._handle, ctypes.byref(indices), ctypes.byref(counts), ctypes.byref(capacity)))
+        return (torch.as_tensor(DeviceWords(indices.value, (*self._rows, capacity.value), self), device="cuda").clone(),
+                torch.as_tensor(DeviceWords(counts.value, self._rows, self), device="cuda").clone())
 
     def _check(self, failed):
         if failed:

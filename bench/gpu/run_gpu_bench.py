@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times attention on the card beside cuDNN's dense attention (and FlexAttention's,
-with --flex): the same tensors, one process, in turns.
+with --flex): the same tensors, one process, in turns; and with --select, whole calls
+that select their blocks, beside the same attention with lists that are given.
 
 Every figure is the median of at least 20 launches by events. "short": bursts of
 some milliseconds with rests between them, so that the card is at its full clock;
@@ -33,6 +34,8 @@ SHAPES = {
     "cogvideox": (30, 17776, 64),
     "flux": (24, 4608, 128),
 }
+# shape: top_k and top_p that give 95 % sparsity on a trained model (SpargeAttention2).
+SELECTIONS = {"wan-1.3b-480p": (0.03, 0.2), "wan-14b-720p": (0.03, 0.16)}
 DENSITIES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 MAX_ERROR = 3e-3  # relative L2 against float64
 
@@ -187,6 +190,61 @@ def measure(library, case, args):
     return result
 
 
+def token_like(heads, length, head_dim, generator):
+    """Tokens of neighbouring blocks alike, so that scores of blocks differ as on real inputs."""
+    block = torch.randn((1, heads, -(-length // 64), head_dim), device="cuda", generator=generator)
+    x = torch.randn((1, heads, length, head_dim), device="cuda", generator=generator)
+    x += 0.6 * block.repeat_interleave(64, dim=2)[:, :, :length]
+    return x.to(torch.bfloat16)
+
+
+def graph_of(run):
+    """A launch of the run's captured graph."""
+    stream = torch.cuda.Stream()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        run(stream)
+    return graph.replay
+
+
+def measure_selection(library, shape, block, args):
+    """Whole calls, with lists selected, against attention with those lists given."""
+    heads, length, head_dim = SHAPES[shape]
+    generator = torch.Generator(device="cuda").manual_seed(args.seed)
+    q, k, v = (token_like(heads, length, head_dim, generator) for _ in range(3))
+    o = torch.full_like(q, math.nan)
+    whole = library.call(q, k, v, o, mask_block=(128, block), select=SELECTIONS[shape])
+    whole.prepare()
+    lists = whole.select()
+    given = library.call(q, k, v, o, lists, (128, block))
+    given.prepare()
+    whole()
+    error = largest_error(q, k, v, o, lists, block, generator)
+
+    def capture(stream):
+        library.call(q, k, v, o, mask_block=(128, block), select=SELECTIONS[shape], stream=stream)()
+    runs = {"whole call": whole, "graph": graph_of(capture), "lists given": given, "cudnn dense": cudnn_dense(q, k, v)}
+    times = time_in_turns(runs, args.seconds)
+    result = {"shape": shape, "mask_block": block, "density": visited_pairs(lists, length, block, heads)
+              / (heads * length * length), "relative_l2": error}
+    for name, (short, sustained) in times.items():
+        result[name] = {"short_ms": short, "sustained_ms": sustained}
+    result["selection_ms"] = [times["graph"][i] - times["lists given"][i] for i in range(2)]
+    return result
+
+
+def selection_row_of(result):
+    dense = result["cudnn dense"]["short_ms"]
+    cells = [f"{result[name]['short_ms']:.3f}" for name in ("whole call", "graph", "lists given")]
+    return (f"| {result['shape']} | {result['mask_block']} | {100 * result['density']:.1f} % | " + " | ".join(cells)
+            + f" | {result['selection_ms'][0]:.3f} | {dense:.2f} | {dense / result['whole call']['short_ms']:.1f} "
+            f"| {dense / result['graph']['short_ms']:.1f} | {result['relative_l2']:.1e} |")
+
+
+SELECTION_HEADER = ("| shape | block | visited | whole call ms | graph ms | lists given ms | selection ms "
+                    "| cuDNN dense ms | times | graph times | rel L2 |\n|" + "---|" * 11)
+
+
 def row_of(result):
     density = "dense" if result["density"] is None else f"{100 * result['density']:.1f} %"
     ours, cudnn = result["spargejit"], result["cudnn dense"]
@@ -208,6 +266,7 @@ def main():
     parser.add_argument("--only", default="", help="shapes whose name holds this")
     parser.add_argument("--seconds", type=float, default=0.5, help="of sustained load before its figure (default 0.5)")
     parser.add_argument("--budget", type=float, default=480, help="seconds after which no case is begun (default 480)")
+    parser.add_argument("--select", action="store_true", help="calls that select their blocks, in place of the rest")
     parser.add_argument("--flex", action="store_true", help="also FlexAttention, for mask blocks of 128")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--output", help="JSON file; the table goes beside it with .md")
@@ -217,26 +276,29 @@ def main():
     properties = torch.cuda.get_device_properties(0)
     head = (f"spargejit {library.version()}, torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, "
             f"{properties.name}, {properties.multi_processor_count} multiprocessors, seed {args.seed}")
-    print(head + "\n\n" + HEADER, flush=True)
+    cases = [(shape, block) for shape in SELECTIONS for block in (64, 16) if args.only in shape] \
+        if args.select else make_cases(args.only)
+    header, to_row = (SELECTION_HEADER, selection_row_of) if args.select else (HEADER, row_of)
+    print(head + "\n\n" + header, flush=True)
     results, failures, begin = [], 0, time.monotonic()
-    for case in make_cases(args.only):
+    for case in cases:
         if time.monotonic() - begin > args.budget:
             print(f"stopped after {args.budget:.0f} s; not measured from {case} on", flush=True)
             break
         try:
-            results.append(measure(library, case, args))
+            results.append(measure_selection(library, *case, args) if args.select else measure(library, case, args))
         except (RuntimeError, torch.OutOfMemoryError) as failure:
             print(f"| {case} failed: {failure}", flush=True)
             failures += 1
             continue
-        print(row_of(results[-1]), flush=True)
+        print(to_row(results[-1]), flush=True)
         failures += not results[-1]["relative_l2"] < MAX_ERROR
         torch.cuda.empty_cache()
     if args.output:
         with open(args.output, "w", encoding="utf-8") as file:
             json.dump({"head": head, "results": results}, file, indent=1)
         with open(os.path.splitext(args.output)[0] + ".md", "w", encoding="utf-8") as file:
-            file.write("\n".join([head, "", HEADER] + [row_of(result) for result in results]) + "\n")
+            file.write("\n".join([head, "", header] + [to_row(result) for result in results]) + "\n")
     return 1 if failures else 0
 
 

@@ -148,9 +148,15 @@ void KernelCompilation::describeScratch() {
   launch_.staticScratchBytes =
       function->getAttrOfType<mlir::IntegerAttr>("spargejit.static_scratch")
           .getInt();
-  for (auto entry :
-       function->getAttrOfType<mlir::ArrayAttr>("spargejit.dynamic_scratch")
-           .getAsRange<mlir::DenseI64ArrayAttr>()) {
+  describeDynamicScratch("spargejit.dynamic_scratch");
+}
+
+void KernelCompilation::describeDynamicScratch(const char *attribute) {
+  auto function = *module_->getOps<mlir::LLVM::LLVMFuncOp>().begin();
+  auto entries = function->getAttrOfType<mlir::ArrayAttr>(attribute);
+  if (!entries)
+    return;
+  for (auto entry : entries.getAsRange<mlir::DenseI64ArrayAttr>()) {
     DynamicScratch scratch;
     scratch.bytesPerColumn = entry[0];
     scratch.columnsMultiple = entry[1];
@@ -187,6 +193,12 @@ void KernelCompilation::describeGpuLaunch(
   launch_.persistent =
       function->getAttrOfType<mlir::BoolAttr>(mlir::sparge::kPersistentAttr)
           .getValue();
+  launch_.startsEarly =
+      function->getAttrOfType<mlir::BoolAttr>(mlir::sparge::kStartsEarlyAttr)
+          .getValue();
+  if (function->hasAttr(mlir::sparge::kMembersAttr))
+    launch_.members = static_cast<int>(integer(mlir::sparge::kMembersAttr));
+  describeDynamicScratch(mlir::sparge::kDynamicSharedAttr);
   for (auto entry :
        function->getAttrOfType<mlir::ArrayAttr>(mlir::sparge::kTensorMapsAttr)
            .getAsRange<mlir::DenseI64ArrayAttr>()) {

@@ -46,6 +46,7 @@ private:
   Status emit(const KernelSpec &spec);
   void describeArguments();
   void describeScratch();
+  void describeDynamicScratch(const char *attribute);
   std::vector<DataType> argumentElementTypes();
   void describeGpuLaunch(const std::vector<DataType> &elementTypes);
 

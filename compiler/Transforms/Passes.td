@@ -108,7 +108,9 @@ def ConvertTileToNvvmPass : Pass<"convert-tile-to-nvvm", "::mlir::ModuleOp"> {
   let summary = "Lower hand-scheduled kernels to sm_90a";
   let description = [{
     Each tile.kernel becomes an llvm.func with inline PTX for wgmma, the TMA and
-    mbarriers; a tile becomes the registers that one thread holds of it. What the
+    mbarriers; a tile becomes the registers that one thread holds of it. A kernel
+    with a tile.team becomes what each of its warps runs, with mma and shuffles.
+    What the
     launch needs is on the function (compiler/Conversion/TileToNvvm/
     LaunchAttributes.h). exp2, log2 and division become the approximate
     instructions.

@@ -102,7 +102,8 @@ Status execute(CallDevice &device, const PreparedPlan &prepared,
     frame.slots.resize(static_cast<std::size_t>(info.slotCount()));
     plan::packArguments(plan, info, launch.sources, problem, frame.tensors,
                         frame.slots.data());
-    Status status = launch.kernel->run(frame.slots.data(), config);
+    const bool isNext = &launch != &prepared.launches.front();
+    Status status = launch.kernel->run(frame.slots.data(), config, isNext);
     if (!status.ok())
       return status;
   }

@@ -28,6 +28,7 @@ std::size_t PreparedPlans::KeyHash::operator()(const Key &key) const {
        {static_cast<std::int64_t>(key.kind.dtype), key.kind.headDim,
         key.kind.maskBlockQ, key.kind.maskBlockKv,
         static_cast<std::int64_t>(key.kind.causal),
+        static_cast<std::int64_t>(key.kind.longRows),
         static_cast<std::int64_t>(key.scope)})
     // The odd number is 2^64 over the golden ratio, which spreads small parts.
     hash = (hash ^ static_cast<std::size_t>(part)) * 0x9e3779b97f4a7c15u;

@@ -61,9 +61,9 @@ struct KernelArgument {
   int slotCount() const { return kind == Kind::Tensor ? 1 + 2 * rank : 1; }
 };
 
-/// Scratch memory whose size is only known when the kernel runs:
+/// Scratch memory, of a worker or of a CTA's shared memory, whose size is only
+/// known when the kernel runs:
 /// alignUp(bytesPerColumn · alignUp(args[columnsSlot], columnsMultiple), 64).
-/// On a GPU it is dynamic shared memory.
 struct DynamicScratch {
   std::int64_t bytesPerColumn = 0;
   std::int64_t columnsMultiple = 1;
@@ -96,19 +96,24 @@ struct LaunchInfo {
   /// Tensor argument number `gridArgument` (rank >= 3).
   int gridArgument = 0;
   std::int64_t gridTile = 1;
-  /// Host: bytes of scratch one worker needs: the static part plus every
-  /// dynamic one.
+  /// Host: bytes of scratch one worker needs: the static part plus every one
+  /// of dynamicScratch.
   std::int64_t staticScratchBytes = 0;
   std::vector<DynamicScratch> dynamicScratch;
-  /// GPU: threads of a CTA and its dynamic shared memory, to which every
-  /// dynamicScratch is added. The kernel's
-  /// parameters are the argument slots as one struct by value, then one
+  /// GPU: threads of a CTA and its dynamic shared memory, to which every one of
+  /// dynamicScratch adds. The kernel's parameters are the argument slots as one
+  /// struct by value, then one
   /// 128-byte tensor map for each of tensorMaps, by value.
   int threads = 0;
   std::int64_t sharedBytes = 0;
   /// GPU: launched with as many CTAs as run at once, never more than programs;
   /// otherwise with one a program.
   bool persistent = false;
+  /// GPU: CTAs that run one program together, as a cluster.
+  int members = 1;
+  /// GPU: waits by itself for the end of the launch before it, where it must,
+  /// and so may be launched before that.
+  bool startsEarly = false;
   std::vector<TensorMap> tensorMaps;
 
   int slotCount() const {

@@ -14,6 +14,11 @@ constexpr std::int64_t blockCount(std::int64_t length, std::int64_t block) {
   return (length + block - 1) / block;
 }
 
+/// Key blocks, beyond which a row of them counts as long: eight rows of scores
+/// and what lies beside them still fit a CTA of Hopper (227 KiB) at head
+/// dimension 256.
+inline constexpr std::int64_t kLongRow = 4608;
+
 /// The part of a problem that decides code. Problems of one class share their
 /// plan and its kernels, whatever their lengths.
 struct ProblemClass {
@@ -22,6 +27,9 @@ struct ProblemClass {
   std::int64_t maskBlockQ = 0;
   std::int64_t maskBlockKv = 0;
   bool causal = false;
+  /// The rows of blocks are longer than kLongRow: a kernel that keeps whole
+  /// rows of scores in a CTA's shared memory keeps fewer of them.
+  bool longRows = false;
 
   friend bool operator==(const ProblemClass &, const ProblemClass &) = default;
 };

@@ -21,6 +21,19 @@ Tuning portableTuning(const ProblemClass &kind) {
           {"tile_columns", 64}};
 }
 
+/// Selection in kernels/sm90. A CTA keeps the scores of eight rows (two, where
+/// rows are long) in shared memory, one a warp, and a cluster of eight reads k
+/// once for all of theirs. Two CTAs share a multiprocessor's registers, unless
+/// the halves of long head dimensions need more.
+Tuning sm90SelectionTuning(const ProblemClass &kind) {
+  constexpr std::int64_t kMembers = 8;
+  const std::int64_t rows = kind.longRows ? 2 : 8;
+  return {{"pool_warps", 8},     {"pool_ctas", 4},
+          {"member_rows", rows}, {"tile_rows", kMembers * rows},
+          {"row_tile", 256},     {"team_members", kMembers},
+          {"team_warps", 8},     {"team_ctas", kind.headDim > 128 ? 1 : 2}};
+}
+
 /// kernels/sm90, by what was fastest in
 /// bench/results/2026-11-30-h200-attention-fwd.md. Consumer warpgroups have 64
 /// query rows each, and with the producer's they fill a multiprocessor's 65536
@@ -54,8 +67,11 @@ Tuning sm90Tuning(const ProblemClass &kind, bool hasLists) {
 
 Tuning defaultTuning(const ProblemClass &kind, const Target &target,
                      bool hasLists) {
-  return target.architecture == "sm_90a" ? sm90Tuning(kind, hasLists)
-                                         : portableTuning(kind);
+  if (target.architecture != "sm_90a")
+    return portableTuning(kind);
+  Tuning tuning = sm90Tuning(kind, hasLists);
+  tuning.merge(sm90SelectionTuning(kind));
+  return tuning;
 }
 
 } // namespace spargejit::plan

@@ -66,10 +66,14 @@ ParameterMap problemParameters(const MethodPlan &plan, const PlanLaunch &launch,
   known["causal"] = std::int64_t{kind.causal};
   known["has_lists"] = std::int64_t{hasLists};
   // Pooling works on q or on k; the block is that of the tensor's side.
-  if (const PlanArgument *pooled = findArgument(launch, "x"))
-    known["pool_block"] = valueOf(plan, *pooled).kind == ValueKind::Query
-                              ? kind.maskBlockQ
-                              : kind.maskBlockKv;
+  if (const PlanArgument *pooled = findArgument(launch, "x")) {
+    const std::int64_t block = valueOf(plan, *pooled).kind == ValueKind::Query
+                                   ? kind.maskBlockQ
+                                   : kind.maskBlockKv;
+    known["pool_block"] = block;
+    if (auto warps = known.find("pool_warps"); warps != known.end())
+      known["pool_rows"] = block * std::get<std::int64_t>(warps->second);
+  }
   return known;
 }
 

@@ -95,7 +95,12 @@ TEST_P(TensorCoreWidths, AssembleInEveryConfiguration) {
             expectClean("block_sparse",
                         {dtype, GetParam(), maskBlockQ, maskBlockKv, causal});
     }
-  EXPECT_EQ(assembled_, 28);
+  // Selection knows the width, the mask blocks, causality and long rows.
+  expectClean("spargeattention2",
+              {DataType::BFloat16, GetParam(), 128, 64, false});
+  expectClean("spargeattention2",
+              {DataType::Float16, GetParam(), 64, 16, true, true});
+  EXPECT_EQ(assembled_, 28 + 8);
 }
 
 class OtherWidths : public KernelMatrix {};
@@ -109,7 +114,9 @@ TEST_P(OtherWidths, Assemble) {
   expectClean("dense", {DataType::BFloat16, GetParam(), 128, 64, turn});
   expectClean("block_sparse", {DataType::Float16, GetParam(), turn ? 64 : 128,
                                16 << (GetParam() / 8 % 4), !turn});
-  EXPECT_EQ(assembled_, 2);
+  expectClean("spargeattention2",
+              {DataType::BFloat16, GetParam(), 128, 64, turn, !turn});
+  EXPECT_EQ(assembled_, 2 + 4);
 }
 
 } // namespace

@@ -293,6 +293,9 @@ LogicalResult HostEmitter::emitScratch(tile::ScratchOp op) {
     return op.emitOpError() << "expects to stand at the start of the kernel, "
                                "before any tile, got a later place";
   auto dim = op.getColumns().getDefiningOp<tile::DimOp>();
+  if (!dim)
+    return op.emitOpError() << "expects columns from a tile.dim on the host, "
+                               "got a constant";
   int slot = globals_[dim.getSource()].firstSlot + 1 +
              static_cast<int>(dim.getDimension());
   int64_t columnBytes = rows * elementBytes(type.getElementType());

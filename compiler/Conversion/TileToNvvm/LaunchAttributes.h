@@ -14,8 +14,16 @@ namespace mlir::sparge {
 inline constexpr char kThreadsAttr[] = "spargejit.threads";
 /// i64: dynamic shared memory of a CTA, bytes.
 inline constexpr char kSharedBytesAttr[] = "spargejit.shared_bytes";
+/// Array of [bytes a column, columns' multiple, argument slot]: shared memory
+/// whose size follows from the call, beside `spargejit.shared_bytes`
+/// (DynamicScratch in runtime/base/KernelSpec.h).
+inline constexpr char kDynamicSharedAttr[] = "spargejit.dynamic_shared";
+/// i64: CTAs that run a program together, as a cluster.
+inline constexpr char kMembersAttr[] = "spargejit.members";
 /// bool: launched with as many CTAs as run at once, not one a program.
 inline constexpr char kPersistentAttr[] = "spargejit.persistent";
+/// bool: may be launched before the launch before it has ended.
+inline constexpr char kStartsEarlyAttr[] = "spargejit.starts_early";
 /// Array of [argument number, box rows, box columns, swizzle bytes]; the box is
 /// 1 in all dimensions but the last two, and beyond the end zeros are read.
 inline constexpr char kTensorMapsAttr[] = "spargejit.tensor_maps";

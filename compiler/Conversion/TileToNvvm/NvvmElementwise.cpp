@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// arith and math on tiles: once for each register. exp2, log2 and division use
-// the approximate instructions (2 ulp), which is what a softmax needs.
+// arith and math on tiles: once for each register. exp2, log2 and, in roles,
+// division use the approximate instructions (2 ulp), which is what a softmax
+// needs.
 #include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -82,7 +83,7 @@ Value NvvmEmitter::emitOne(Operation *op, const IRMapping &operands,
   if (isa<math::FmaOp>(op))
     return LLVM::FMAOp::create(b_, p_.location(), operand(0), operand(1),
                                operand(2));
-  if (isa<arith::DivFOp>(op)) {
+  if (isa<arith::DivFOp>(op) && !role_.isTeam) {
     Value reciprocal =
         p_.intrinsic("llvm.nvvm.rcp.approx.ftz.f", type, operand(1));
     if (matchPattern(operand(0), m_OneFloat()))

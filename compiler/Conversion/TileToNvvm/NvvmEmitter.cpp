@@ -46,6 +46,16 @@ LogicalResult NvvmEmitter::emit() {
 
   b_.setInsertionPointToStart(function.addEntryBlock(b_));
   emitArguments(&function.getBody().front());
+  auto teams = kernel_.getBody().getOps<tile::TeamOp>();
+  if (!teams.empty()) {
+    team_ = *teams.begin();
+    if (failed(emitTeam()))
+      return failure();
+    LLVM::ReturnOp::create(b_, p_.location(), ValueRange{});
+    describeLaunch(function);
+    describeTeam(function);
+    return success();
+  }
   for (Operation &op : kernel_.getBody().front().without_terminator())
     if (!isa<tile::RoleOp>(op) && failed(emitOp(&op)))
       return failure();
@@ -102,6 +112,7 @@ void NvvmEmitter::describeLaunch(LLVM::LLVMFuncOp function) {
   function->setAttr(kThreadsAttr, b_.getI64IntegerAttr(threads()));
   function->setAttr(kSharedBytesAttr, b_.getI64IntegerAttr(plan_.bytes()));
   function->setAttr(kPersistentAttr, b_.getBoolAttr(isPersistent_));
+  function->setAttr(kStartsEarlyAttr, b_.getBoolAttr(startsEarly_));
   SmallVector<Attribute> maps;
   for (tile::TensorMapOp op : mapOps_) {
     SharedMatrix box(op.getType().getBox());
@@ -119,8 +130,15 @@ LogicalResult NvvmEmitter::emitBlock(Block &block) {
   return success();
 }
 
+static LogicalResult emitNoLowering(Operation *op) {
+  return op->emitOpError() << "expects an op that sm_90 can lower, got one "
+                              "without a lowering";
+}
+
 LogicalResult NvvmEmitter::emitOp(Operation *op) {
   p_.setLocation(op->getLoc());
+  if (role_.isTeam ? isForRoles(op) : isForTeams(op))
+    return emitNoLowering(op);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<tile::RingOp, tile::TensorMapOp, tile::SplatOp, tile::IotaOp>(
           [&](auto) { return success(); }) // planned, or made where read
@@ -133,8 +151,14 @@ LogicalResult NvvmEmitter::emitOp(Operation *op) {
             tile::StoreAsyncOp, tile::StoreWaitOp, tile::StoreSharedOp,
             tile::LoadSharedOp, tile::SharedPositionsOp, tile::DotAsyncOp,
             tile::DotWaitOp, tile::ConvertOp, tile::ExpandOp, tile::ReduceOp,
-            tile::ReducePartialOp, tile::AnyOp, tile::WarpAnyOp, scf::ForOp,
-            scf::IfOp, scf::WhileOp>([&](auto o) { return emit(o); })
+            tile::ReducePartialOp, tile::AnyOp, tile::WarpAnyOp, tile::TeamOp,
+            tile::TeamBarrierOp, tile::LaunchWaitOp, tile::LaunchNextOp,
+            tile::ProgramIdOp, tile::ScratchOp, tile::StageOp,
+            tile::DotStagedOp, tile::SpreadOp, tile::RowLoadOp,
+            tile::RowStoreOp, tile::TotalOp, tile::PickOp, tile::RankOp,
+            tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
+            tile::StoreScalarOp, tile::SumRowsOp, scf::ForOp, scf::IfOp,
+            scf::WhileOp>([&](auto o) { return emit(o); })
       .Default([&](Operation *o) {
         auto select = dyn_cast<arith::SelectOp>(o);
         if (select && isa<tile::CursorType>(select.getType()))
@@ -151,8 +175,7 @@ LogicalResult NvvmEmitter::emitScalarOp(Operation *op) {
                        return scalars_.contains(v);
                      });
   if (!onlyScalars)
-    return op->emitOpError() << "expects an op that sm_90 can lower, got one "
-                                "without a lowering";
+    return emitNoLowering(op);
   Value result = op->getResult(0);
   if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op)) {
     if (!op->getOperand(0).getType().isInteger(32) &&

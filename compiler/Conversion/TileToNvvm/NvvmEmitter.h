@@ -15,11 +15,21 @@
 //   Rows     one value a row: one register a row half.
 //   Columns  one value a column: register 2 j + b.
 //   Lanes    one-warp roles: element i in lane i.
+//
+// In a kernel with a tile.team, which has no roles, each warp works alone:
+//
+//   Row      rank 1: runs of neighbouring elements, one, two or four to a lane
+//            (RowPlace): register c g + i of lane l is element c (32 g + l) +
+//            i.
+//   Keys     rank 2, 16 x C: rows lane / 4 + {0, 8}, of every eight columns 2
+//            (lane mod 4) and the next: register 4 j + 2 h + b, as mma leaves
+//            it.
 #pragma once
 
 #include "compiler/Conversion/TileToNvvm/PtxBuilder.h"
 #include "compiler/Conversion/TileToNvvm/SharedPlan.h"
 #include "compiler/Dialect/Tile/TileDialect.h"
+#include "compiler/Dialect/Tile/TileSizes.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -42,7 +52,7 @@ public:
 
 private:
   using Registers = SmallVector<Value>;
-  enum class Held { Matrix, Parts, Rows, Columns, Lanes };
+  enum class Held { Matrix, Parts, Rows, Columns, Lanes, Row, Keys };
   struct Tile {
     Held held;
     Registers registers;
@@ -55,6 +65,33 @@ private:
   struct View {
     Type elementType;
     Value pointer, rows;
+    Value rowStride; // of a rank-2 view, i64
+  };
+  /// A scratch in a team's shared memory: element (r, c) is word r * stride +
+  /// c.
+  struct Scratch {
+    Value address, columns, stride;
+    int64_t rows = 0;
+  };
+  /// Staged rows: 16 bytes of each lane for each step and eight rows, then the
+  /// factors that undo the rows' scaling.
+  struct Staged {
+    int64_t rows = 0, columns = 0;
+    Value address;
+    int64_t steps() const { return llvm::divideCeil(columns, 16); }
+    int64_t factorBytes() const { return rows / 8 * steps() * 512; }
+    int64_t bytes() const { return factorBytes() + rows * 4; }
+  };
+  /// How the elements of a Row lie.
+  struct RowPlace {
+    int64_t size, perLane, groups;
+    explicit RowPlace(int64_t n)
+        : size(n), perLane(n <= 32   ? 1
+                           : n <= 64 ? 2
+                                     : 4),
+          groups(llvm::divideCeil(n, 32 * perLane)) {}
+    int64_t registers() const { return groups * perLane; }
+    bool isWhole() const { return size == groups * 32 * perLane; }
   };
   struct Cursor {
     Value stage, phase;
@@ -71,6 +108,8 @@ private:
     Value elected;
     /// Number of this thread's warpgroup within the role.
     Value warpgroup;
+    /// Not a role, but one of a team's warps.
+    bool isTeam = false;
   };
 
   // NvvmEmitter.cpp: the function, its arguments, and dispatch.
@@ -88,6 +127,55 @@ private:
   LogicalResult emitOneWarpRoles(ArrayRef<tile::RoleOp> roles);
   void emitRegisterLimit(int64_t registers);
   int64_t threads();
+
+  // NvvmTeams.cpp: kernels whose warps all do the same.
+  static bool isForTeams(Operation *op);
+  static bool isForRoles(Operation *op);
+  LogicalResult emitTeam();
+  void describeTeam(LLVM::LLVMFuncOp function);
+  int64_t members() { return *tile::getFixed(team_.getMembers()); }
+  Value program();
+  LogicalResult emit(tile::TeamOp op);
+  LogicalResult emit(tile::TeamBarrierOp op);
+  LogicalResult emit(tile::LaunchWaitOp op);
+  LogicalResult emit(tile::LaunchNextOp op);
+  LogicalResult emit(tile::ProgramIdOp op);
+  LogicalResult emit(tile::ScratchOp op);
+
+  // NvvmTeamDots.cpp: products as exact as float32.
+  struct SplitRow {
+    SmallVector<Value> high, low; // pairs of float16
+    Value factor;
+  };
+  SmallVector<Value> loadPieces(const View &view, Value row, int64_t columns);
+  SplitRow split(ArrayRef<Value> values);
+  std::pair<Value, Value> splitPair(Value first, Value second, Value scale);
+  LogicalResult emit(tile::StageOp op);
+  LogicalResult emit(tile::DotStagedOp op);
+  LogicalResult emit(tile::SpreadOp op);
+
+  // NvvmRows.cpp: rank-1 tensors of a team's warps.
+  Value rowIndex(const RowPlace &place, int64_t index);
+  Value inRow(const RowPlace &place, int64_t index);
+  std::pair<Value, Value> sumBelow(Value value);
+  LogicalResult emit(tile::RowLoadOp op);
+  LogicalResult emit(tile::RowStoreOp op);
+  LogicalResult emit(tile::TotalOp op);
+  LogicalResult emit(tile::PickOp op);
+  LogicalResult emit(tile::RankOp op);
+  LogicalResult emit(tile::ScatterOp op);
+  LogicalResult emit(tile::RowScatterOp op);
+  LogicalResult emit(tile::FillRestOp op);
+  LogicalResult emit(tile::StoreScalarOp op);
+  LogicalResult storeRow(tile::StoreOp op);
+
+  // NvvmRowSums.cpp
+  SmallVector<Value> widen(Type element, Value words, Value isThere);
+  SmallVector<Value> loadEight(const View &view, Value row, Value column,
+                               Value isThere, bool isAligned);
+  SmallVector<Value> sumLanes(const View &view, Value first, Value end,
+                              int64_t pieces, bool isAligned);
+  LogicalResult emit(tile::SumRowsOp op);
 
   // NvvmControlFlow.cpp: everything carried is a list of scalars.
   FailureOr<SmallVector<Type>> flatTypes(ValueRange values);
@@ -207,6 +295,16 @@ private:
   DenseMap<Value, Value> maps_;
   SmallVector<tile::TensorMapOp> mapOps_;
   bool isPersistent_ = false;
+  bool startsEarly_ = false;
+
+  tile::TeamOp team_;
+  Value member_;
+  DenseMap<Value, Scratch> scratches_;
+  DenseMap<Value, Staged> staged_;
+  /// Shared memory of a team: what is fixed, and the end of what is not.
+  int64_t teamBytes_ = 0;
+  Value dynamicEnd_;
+  SmallVector<Attribute> dynamicShared_;
 };
 
 } // namespace mlir::sparge

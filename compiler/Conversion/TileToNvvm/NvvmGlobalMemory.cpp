@@ -99,6 +99,8 @@ LogicalResult NvvmEmitter::emit(tile::SliceOp op) {
   view.elementType = op.getResult().getType().getElementType();
   view.pointer = p_.globalPointer(global.pointer, view.elementType, offset);
   view.rows = global.sizes[op.getIndices().size()];
+  if (op.getResult().getType().getRank() == 2)
+    view.rowStride = global.strides[op.getIndices().size()];
   views_[op.getResult()] = view;
   return success();
 }
@@ -151,6 +153,8 @@ LogicalResult NvvmEmitter::emit(tile::ListBoxesOp op) {
 
 /// One value a row: of the four lanes that hold it, the first stores it.
 LogicalResult NvvmEmitter::emit(tile::StoreOp op) {
+  if (role_.isTeam)
+    return storeRow(op);
   auto type = cast<RankedTensorType>(op.getValue().getType());
   const View &view = views_[op.getView()];
   if (type.getRank() != 1 || op.getOffsets().size() != 1 || role_.isOneWarp() ||

@@ -81,9 +81,15 @@ LogicalResult NvvmEmitter::emit(tile::AnyOp op) {
   FailureOr<Registers> source = registersOf(op.getSource());
   if (failed(source))
     return failure();
-  Value inside = p_.less(lane_, p_.constant(type.getDimSize(0)));
-  Value here =
-      arith::AndIOp::create(b_, p_.location(), inside, source->front());
+  RowPlace place(type.getDimSize(0));
+  Value here;
+  for (auto [index, element] : llvm::enumerate(*source)) {
+    Value inside = role_.isTeam
+                       ? inRow(place, static_cast<int64_t>(index))
+                       : p_.less(lane_, p_.constant(type.getDimSize(0)));
+    Value there = arith::AndIOp::create(b_, p_.location(), element, inside);
+    here = here ? arith::OrIOp::create(b_, p_.location(), here, there) : there;
+  }
   scalars_.map(op.getResult(), vote(here));
   return success();
 }

@@ -39,6 +39,8 @@ groupRoles(tile::KernelOp kernel) {
 }
 
 int64_t NvvmEmitter::threads() {
+  if (team_)
+    return *tile::getFixed(team_.getWarps()) * kWarpThreads;
   int64_t warpgroups = 0;
   for (ArrayRef<tile::RoleOp> group : groupRoles(kernel_))
     warpgroups += warpgroupsOf(group.front());

@@ -20,6 +20,8 @@ bool NvvmEmitter::isPacked(RankedTensorType type) {
 }
 
 NvvmEmitter::Held NvvmEmitter::heldBy(RankedTensorType type) const {
+  if (role_.isTeam)
+    return type.getRank() == 1 ? Held::Row : Held::Keys;
   if (type.getRank() == 1)
     return role_.isOneWarp() ? Held::Lanes : Held::Rows;
   return type.getDimSize(1) == kPartColumns ? Held::Parts : Held::Matrix;
@@ -36,6 +38,10 @@ int64_t NvvmEmitter::registerCount(RankedTensorType type, Held held) {
     return 2;
   case Held::Lanes:
     return 1;
+  case Held::Row:
+    return RowPlace(type.getDimSize(0)).registers();
+  case Held::Keys:
+    return type.getDimSize(1) / kColumnGroup * 4;
   }
   llvm_unreachable("covered switch");
 }
@@ -57,6 +63,12 @@ NvvmEmitter::Registers NvvmEmitter::numbers(RankedTensorType type, Held held) {
     return {lane_};
   if (held == Held::Rows)
     return {rowInTile(0), rowInTile(1)};
+  if (held == Held::Row) {
+    RowPlace place(type.getDimSize(0));
+    for (int64_t i = 0; i < place.registers(); ++i)
+      registers.push_back(rowIndex(place, i));
+    return registers;
+  }
   Value first = p_.mul(p_.remainder(lane_, 4), 2);
   for (int64_t i = 0; i < registerCount(type, held); ++i)
     registers.push_back(p_.add(first, i / 2 * kColumnGroup + i % 2));

@@ -59,8 +59,9 @@ Value PtxBuilder::select(Value condition, Value a, Value b) {
   return arith::SelectOp::create(b_, loc_, condition, a, b);
 }
 
-SmallVector<Value> PtxBuilder::ptx(StringRef text, StringRef constraints,
-                                   ValueRange operands, TypeRange results) {
+SmallVector<Value> PtxBuilder::inlinePtx(StringRef text, StringRef constraints,
+                                         ValueRange operands, TypeRange results,
+                                         bool hasSideEffects) {
   Type type;
   if (results.size() == 1)
     type = results.front();
@@ -70,7 +71,7 @@ SmallVector<Value> PtxBuilder::ptx(StringRef text, StringRef constraints,
   auto dialect =
       LLVM::AsmDialectAttr::get(b_.getContext(), LLVM::AsmDialect::AD_ATT);
   auto assembly = LLVM::InlineAsmOp::create(
-      b_, loc_, type, operands, text, constraints, /*has_side_effects=*/true,
+      b_, loc_, type, operands, text, constraints, hasSideEffects,
       /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None, dialect,
       /*operand_attrs=*/ArrayAttr());
   SmallVector<Value> values;
@@ -81,6 +82,16 @@ SmallVector<Value> PtxBuilder::ptx(StringRef text, StringRef constraints,
       values.push_back(LLVM::ExtractValueOp::create(
           b_, loc_, assembly.getResult(0), static_cast<int64_t>(i)));
   return values;
+}
+
+SmallVector<Value> PtxBuilder::ptx(StringRef text, StringRef constraints,
+                                   ValueRange operands, TypeRange results) {
+  return inlinePtx(text, constraints, operands, results, true);
+}
+
+SmallVector<Value> PtxBuilder::purePtx(StringRef text, StringRef constraints,
+                                       ValueRange operands, TypeRange results) {
+  return inlinePtx(text, constraints, operands, results, false);
 }
 
 void PtxBuilder::ptxWhere(Value condition, StringRef text,
@@ -109,6 +120,18 @@ Value PtxBuilder::fromLane(Value value, Value lane) {
                               UnitAttr());
 }
 Value PtxBuilder::fromLaneXor(Value value, int64_t mask) {
+  if (value.getType().getIntOrFloatBitWidth() == 64) {
+    auto halves = VectorType::get({2}, i32());
+    Value parts = LLVM::BitcastOp::create(b_, loc_, halves, value);
+    Value result = LLVM::UndefOp::create(b_, loc_, halves);
+    for (int64_t half : {0, 1}) {
+      Value part =
+          LLVM::ExtractElementOp::create(b_, loc_, parts, constant(half));
+      result = LLVM::InsertElementOp::create(
+          b_, loc_, result, fromLaneXor(part, mask), constant(half));
+    }
+    return LLVM::BitcastOp::create(b_, loc_, value.getType(), result);
+  }
   return NVVM::ShflOp::create(b_, loc_, value.getType(), constant(-1), value,
                               constant(mask), constant(31),
                               NVVM::ShflKind::bfly, UnitAttr());
@@ -125,6 +148,19 @@ static Value sharedPointer(OpBuilder &b, Location loc, Value address) {
 Value PtxBuilder::loadShared(Type type, Value address) {
   return LLVM::LoadOp::create(b_, loc_, type, sharedPointer(b_, loc_, address),
                               /*alignment=*/4);
+}
+SmallVector<Value> PtxBuilder::loadSharedWords(Value address, int64_t count) {
+  if (count == 1)
+    return {loadShared(i32(), address)};
+  auto type = VectorType::get({count}, i32());
+  Value loaded =
+      LLVM::LoadOp::create(b_, loc_, type, sharedPointer(b_, loc_, address),
+                           static_cast<unsigned>(4 * count));
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < count; ++i)
+    words.push_back(
+        LLVM::ExtractElementOp::create(b_, loc_, loaded, constant(i)));
+  return words;
 }
 void PtxBuilder::storeSharedWhere(Value condition, Value value, Value address) {
   ptxWhere(condition, "st.shared.b32 [$0], $1;",

@@ -47,6 +47,9 @@ public:
   /// Inline PTX with side effects on memory; `$0` … are results, then operands.
   SmallVector<Value> ptx(StringRef text, StringRef constraints,
                          ValueRange operands, TypeRange results = {});
+  /// Inline PTX whose results depend on its operands alone.
+  SmallVector<Value> purePtx(StringRef text, StringRef constraints,
+                             ValueRange operands, TypeRange results);
   /// One instruction of PTX, without results, in the threads where `condition`
   /// holds. Predicated rather than branched around: the assembler takes a loop
   /// for divergent when a branch in it ends at the loop's head.
@@ -60,12 +63,14 @@ public:
   Value uniform(Value value);
   /// The value of lane `lane`, the same in all lanes.
   Value fromLane(Value value, Value lane);
-  /// The value of the lane whose number differs in `mask`.
+  /// The value, of 32 or 64 bits, of the lane whose number differs in `mask`.
   Value fromLaneXor(Value value, int64_t mask);
   /// Orders the warp's memory accesses before with those after.
   void syncWarp();
 
   Value loadShared(Type type, Value address);
+  /// One, two or four words at a multiple of as many words.
+  SmallVector<Value> loadSharedWords(Value address, int64_t count);
   /// Of 32 bits.
   void storeSharedWhere(Value condition, Value value, Value address);
   Value loadGlobal(Type type, Value pointer);
@@ -75,6 +80,10 @@ public:
   Value globalPointer(Value base, Type element, Value elements);
 
 private:
+  SmallVector<Value> inlinePtx(StringRef text, StringRef constraints,
+                               ValueRange operands, TypeRange results,
+                               bool hasSideEffects);
+
   OpBuilder &b_;
   Location loc_;
 };

@@ -90,7 +90,7 @@ def Tile_AnyOp : Tile_Op<"any", [Pure]> {
   let summary = "Whether any element is true";
   let description = [{
     C1: the source is a rank-1 tensor of i1.
-    C2: stands in a one-warp role.
+    C2: stands in a one-warp role, or in a kernel with a `tile.team`.
   }];
   let arguments = (ins AnyRankedTensor:$source);
   let results = (outs I1:$result);

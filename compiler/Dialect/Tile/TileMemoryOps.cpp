@@ -136,9 +136,10 @@ LogicalResult FillTailOp::verify() {
 }
 
 LogicalResult ScratchOp::verify() {
-  if (!getColumns().getDefiningOp<DimOp>()) // C1
-    return emitOpError()
-           << "expects its columns to be a tile.dim, got another value";
+  Operation *columns = getColumns().getDefiningOp();
+  if (!isa_and_present<DimOp, arith::ConstantOp>(columns)) // C1
+    return emitOpError() << "expects its columns to be a tile.dim or a "
+                            "constant, got another value";
   Operation *multiple = getMultiple().getDefiningOp();
   if (!isa_and_present<ParameterOp, arith::ConstantOp>(multiple)) // C2
     return emitOpError() << "expects its multiple to be a tile.parameter or a "

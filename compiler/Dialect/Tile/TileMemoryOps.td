@@ -138,10 +138,10 @@ def Tile_ScratchOp : Tile_Op<"scratch", [MemoryEffects<[MemAlloc]>]> {
   let summary = "Memory of this program alone";
   let description = [{
     rows x roundUp(columns, multiple) elements, uninitialised, alive until the
-    program ends.
+    program ends. With a `tile.team`, each of its CTAs has its own.
 
-    C1: `columns` is a `tile.dim` of a kernel argument, so that the memory can be
-        sized before the launch.
+    C1: `columns` is a `tile.dim` of a kernel argument or a constant, so that the
+        memory can be sized before the launch.
     C2: `multiple` is a `tile.parameter` or a constant.
   }];
   let arguments = (ins Index:$columns, Index:$multiple);

@@ -11,5 +11,7 @@ include "compiler/Dialect/Tile/TileAsyncRoles.td"
 include "compiler/Dialect/Tile/TileAsyncRings.td"
 include "compiler/Dialect/Tile/TileAsyncCopies.td"
 include "compiler/Dialect/Tile/TileAsyncDots.td"
+include "compiler/Dialect/Tile/TileTeams.td"
+include "compiler/Dialect/Tile/TileRows.td"
 
 #endif

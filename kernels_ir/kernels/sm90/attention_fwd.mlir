@@ -127,6 +127,9 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
   %v_ring = tile.ring stages v_stages passed_by [consumer_warps] : !v_ring
   %start = tile.ring_start : !cursor
 
+  // The lists may be what the launch before this one selects.
+  tile.launch_wait
+
   // ---- scout: what to load -------------------------------------------------
   tile.role "scout" warps 1 registers producer_registers {
     %first, %end, %step = tile.programs : index, index, index

@@ -21,9 +21,11 @@ public:
   virtual ~DeviceKernel() = default;
   virtual const LaunchInfo &launch() const = 0;
   /// Runs every program on launch().slotCount() argument slots: on the CPU by
-  /// the time it returns, on a GPU in the order of config.stream.
-  virtual Status run(const std::int64_t *slots,
-                     const AttentionConfig &config) const = 0;
+  /// the time it returns, on a GPU in the order of config.stream. `isNext`:
+  /// the last thing given to the device was the launch before this one in the
+  /// same call, which this kernel may overlap as far as it says itself.
+  virtual Status run(const std::int64_t *slots, const AttentionConfig &config,
+                     bool isNext) const = 0;
 };
 
 /// Memory for what lies between the launches of one call. While it is held, no

@@ -72,9 +72,12 @@ public:
       : kernel_(std::move(kernel)) {}
 
   const LaunchInfo &launch() const override { return kernel_->launch(); }
-  Status run(const std::int64_t *slots,
-             const AttentionConfig &config) const override {
-    return kernel_->run(slots, streamOf(config));
+  Status run(const std::int64_t *slots, const AttentionConfig &config,
+             bool isNext) const override {
+    const bool isEarly = isNext && kernel_->launch().startsEarly;
+    return kernel_->run(slots, streamOf(config),
+                        isEarly ? cuda::LaunchOrder::Early
+                                : cuda::LaunchOrder::AfterEnd);
   }
 
 private:

@@ -22,8 +22,8 @@ public:
       : kernel_(std::move(kernel)) {}
 
   const LaunchInfo &launch() const override { return kernel_->launch; }
-  Status run(const std::int64_t *slots,
-             const AttentionConfig &config) const override {
+  Status run(const std::int64_t *slots, const AttentionConfig &config,
+             bool /*isNext*/) const override {
     return cpu::runLaunch(kernel_->launch, kernel_->function, slots,
                           config.threads);
   }

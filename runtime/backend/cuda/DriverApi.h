@@ -103,13 +103,25 @@ inline constexpr int kPromotion256 = 3;
 inline constexpr int kFillZeros = 0;
 } // namespace tensor_map
 
+/// CUlaunchAttribute: an identifier, and a value in 64 bytes.
+struct LaunchAttribute {
+  int id;
+  alignas(8) int value[16];
+};
+static_assert(sizeof(LaunchAttribute) == 72);
+
+/// CUlaunchAttributeID.
+namespace launch_attribute {
+inline constexpr int kProgrammaticSerialisation = 6;
+} // namespace launch_attribute
+
 /// CUlaunchConfig.
 struct LaunchConfig {
   unsigned gridX, gridY, gridZ;
   unsigned blockX, blockY, blockZ;
   unsigned sharedBytes;
   StreamHandle stream;
-  void *attributes;
+  const LaunchAttribute *attributes;
   unsigned attributeCount;
 };
 

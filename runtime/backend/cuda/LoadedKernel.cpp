@@ -186,13 +186,15 @@ Status LoadedKernel::readResources() {
                               info_.entryName, device_.sharedBytes(),
                               device_.name(), info_.sharedBytes,
                               resources_.sharedBytes));
+  // What follows from a call may be as much as there is.
+  const std::int64_t most =
+      info_.dynamicScratch.empty()
+          ? info_.sharedBytes
+          : device_.sharedBytes() - resources_.sharedBytes;
   if (Status status = driver.check(
           functions.functionSetAttribute(
               function_, function_attribute::kMaxDynamicSharedBytes,
-              static_cast<int>(info_.dynamicScratch.empty()
-                                   ? info_.sharedBytes
-                                   : device_.sharedBytes() -
-                                         resources_.sharedBytes)),
+              static_cast<int>(most)),
           "cuFuncSetAttribute");
       !status)
     return status;
@@ -223,6 +225,7 @@ Result<unsigned> LoadedKernel::gridSize(const std::int64_t *slots) const {
   programs += sizes[2] % info_.gridTile != 0;
   bool fits = !__builtin_mul_overflow(programs, sizes[1], &programs) &&
               !__builtin_mul_overflow(programs, sizes[0], &programs) &&
+              !__builtin_mul_overflow(programs, info_.members, &programs) &&
               programs <= std::numeric_limits<std::int32_t>::max();
   if (!fits)
     return Status(ErrorCode::Unsupported,
@@ -237,6 +240,7 @@ Result<unsigned> LoadedKernel::gridSize(const std::int64_t *slots) const {
   return static_cast<unsigned>(programs);
 }
 
+/// The fixed part and what follows from the sizes of tensors.
 Result<unsigned> LoadedKernel::sharedBytes(const std::int64_t *slots) const {
   const std::int64_t limit = device_.sharedBytes() - resources_.sharedBytes;
   std::int64_t bytes = info_.sharedBytes;
@@ -258,15 +262,16 @@ Result<unsigned> LoadedKernel::sharedBytes(const std::int64_t *slots) const {
                             slots[info_.dynamicScratch.back().columnsSlot]));
 }
 
-Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream) const {
+Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream,
+                         LaunchOrder order) const {
   auto grid = gridSize(slots);
   if (!grid.ok())
     return grid.status();
-  if (*grid == 0)
-    return Status();
   auto shared = sharedBytes(slots);
   if (!shared.ok())
     return shared.status();
+  if (*grid == 0)
+    return Status();
   CurrentContext current(device_);
   if (!current.status().ok())
     return current.status();
@@ -286,6 +291,12 @@ Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream) const {
   LaunchConfig config{*grid,   1, 1,       static_cast<unsigned>(info_.threads),
                       1,       1, *shared, stream,
                       nullptr, 0};
+  LaunchAttribute early{launch_attribute::kProgrammaticSerialisation, {}};
+  early.value[0] = 1;
+  if (order == LaunchOrder::Early) {
+    config.attributes = &early;
+    config.attributeCount = 1;
+  }
   Status status = device_.driver().check(
       device_.driver().functions().launch(&config, function_, parameters.data(),
                                           nullptr),

@@ -24,6 +24,11 @@ struct KernelResources {
   int residentCtas = 0;
 };
 
+/// When a kernel starts after the one before it on its stream: when that has
+/// ended, or as soon as all CTAs of that one allow it or have ended, with the
+/// rest of the waiting left to the kernel (griddepcontrol.wait).
+enum class LaunchOrder : std::uint8_t { AfterEnd, Early };
+
 /// Thread-safe.
 class LoadedKernel {
 public:
@@ -51,10 +56,13 @@ public:
   /// Launches on `stream` and returns without waiting. `slots` holds
   /// launch().slotCount() argument slots; no program, no launch. Allocates
   /// nothing and waits for nothing, so that it can be captured.
+  /// `order`: whether the kernel may start before the one launched last on the
+  /// stream has ended.
   /// Errors: Unsupported for tensors that a tensor map cannot describe
-  /// (TensorMaps.h) or more than 2^31 - 1 programs; OutOfResources,
-  /// DriverError.
-  Status run(const std::int64_t *slots, StreamHandle stream) const;
+  /// (TensorMaps.h) or more than 2^31 - 1 CTAs; OutOfResources, also where a
+  /// tensor needs more shared memory than there is; DriverError.
+  Status run(const std::int64_t *slots, StreamHandle stream,
+             LaunchOrder order = LaunchOrder::AfterEnd) const;
 
 private:
   LoadedKernel(const DeviceContext &device, const LaunchInfo &info)

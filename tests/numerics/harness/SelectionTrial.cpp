@@ -41,6 +41,14 @@ testing::AssertionResult hasListForm(const BlockLists &lists, std::int64_t row,
   return testing::AssertionSuccess();
 }
 
+/// The case with what the back end implements in place of what it does not.
+SelectionCase withinAbilities(const TestBackend &backend, SelectionCase shape) {
+  const Abilities abilities = backend.abilities();
+  if (!abilities.float32 && shape.dtype == DataType::Float32)
+    shape.dtype = DataType::BFloat16;
+  return shape;
+}
+
 } // namespace
 
 std::string SelectionCase::describe(const SelectionRule &rule) const {
@@ -54,10 +62,12 @@ std::string SelectionCase::describe(const SelectionRule &rule) const {
 }
 
 SelectionTrial::SelectionTrial(TestBackend &backend, const SelectionCase &c)
-    : shape(c),
-      q(backend, c.dtype, {c.batch, c.qHeads, c.qLen, c.headDim}, c.placement),
-      k(backend, c.dtype, {c.batch, c.kvHeads, c.kvLen, c.headDim},
-        c.placement) {}
+    : shape(withinAbilities(backend, c)),
+      q(backend, shape.dtype, {c.batch, c.qHeads, c.qLen, c.headDim},
+        c.placement),
+      k(backend, shape.dtype, {c.batch, c.kvHeads, c.kvLen, c.headDim},
+        c.placement),
+      backend_(&backend) {}
 
 AttentionConfig SelectionTrial::configOf(const SelectionRule &rule) const {
   AttentionConfig config;
@@ -74,7 +84,8 @@ AttentionConfig SelectionTrial::configOf(const SelectionRule &rule) const {
 Result<BlockLists> SelectionTrial::select(const SelectionRule &rule) {
   q.upload();
   k.upload();
-  return selectBlocks(q.view(), k.view(), configOf(rule));
+  auto lists = selectBlocks(q.view(), k.view(), configOf(rule));
+  return lists.ok() ? listsOnHost(*backend_, *lists) : lists;
 }
 
 reference::SelectionRules

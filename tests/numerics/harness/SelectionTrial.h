@@ -55,7 +55,7 @@ public:
   SelectionTrial(TestBackend &backend, const SelectionCase &shape);
 
   AttentionConfig configOf(const SelectionRule &rule) const;
-  /// Uploads q and k and selects.
+  /// Uploads q and k and selects; the lists in CPU memory.
   Result<BlockLists> select(const SelectionRule &rule);
 
   /// Selects, and compares every row of the lists with the reference: equal,
@@ -71,6 +71,8 @@ public:
 
 private:
   reference::SelectionRules rulesOf(const SelectionRule &rule) const;
+
+  TestBackend *backend_;
 };
 
 /// Row `row` (of batch·qHeads·qBlocks) of lists in CPU memory: the counted

@@ -218,9 +218,11 @@ tile.kernel @fill_tail_c1_view(%x: !tile.global<4 x f32>, %l: !tile.global<4 x i
 // -----
 
 tile.kernel @scratch_c1_columns(%x: !tile.global<4 x f32>) parameters [rows] grid %x by rows {
-  %c0 = arith.constant 0 : index
-  // expected-error @below {{expects its columns to be a tile.dim, got another value}}
-  %0 = tile.scratch %c0 multiple %c0 : !tile.scratch<16, i32>
+  %c1 = arith.constant 1 : index
+  %d = tile.dim %x, 2 : !tile.global<4 x f32>
+  %two = arith.addi %d, %d : index
+  // expected-error @below {{expects its columns to be a tile.dim or a constant, got another value}}
+  %0 = tile.scratch %two multiple %c1 : !tile.scratch<16, i32>
 }
 
 // -----

@@ -246,7 +246,12 @@ EXPORTED cuLaunchKernelEx(const LaunchConfig *config, void *function,
   int code = beginInContext("cuLaunchKernelEx");
   if (code != result::kSuccess)
     return code;
-  if (extra || config->attributeCount != 0)
+  const LaunchAttribute *attribute = config->attributes;
+  const bool isEarly = config->attributeCount == 1;
+  if (extra || config->attributeCount > 1 ||
+      (isEarly &&
+       (attribute->id != launch_attribute::kProgrammaticSerialisation ||
+        attribute->value[0] != 1)))
     return kInvalidValue;
   const auto &callee = *static_cast<FakeFunction *>(function);
   FakeLaunch launch{callee.entry,
@@ -255,7 +260,8 @@ EXPORTED cuLaunchKernelEx(const LaunchConfig *config, void *function,
                     config->sharedBytes,
                     config->stream,
                     contextStack.back(),
-                    {}};
+                    {},
+                    isEarly};
   for (std::size_t i = 0; i < callee.parameters.size(); ++i) {
     const auto *bytes = static_cast<const std::byte *>(parameters[i]);
     launch.parameters.emplace_back(bytes, bytes + callee.parameters[i]);

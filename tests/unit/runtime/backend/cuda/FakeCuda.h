@@ -39,6 +39,8 @@ struct FakeLaunch {
   void *context;
   /// The bytes of each parameter.
   std::vector<std::vector<std::byte>> parameters;
+  /// It may start before the launch before it has ended.
+  bool isEarly = false;
 };
 
 /// What the fake driver is like. Code is loaded from text: "// entry NAME BYTES

@@ -109,6 +109,37 @@ TEST_F(LoadedKernelTest, PassesSlotsThenTensorMaps) {
   EXPECT_EQ(map.elementType, tensor_map::kFloat16);
 }
 
+TEST_F(LoadedKernelTest, LaunchesClustersEarly) {
+  info_.members = 8;
+  auto kernel = loaded();
+  ASSERT_TRUE(kernel->run(slots_.data(), nullptr, LaunchOrder::Early).ok());
+  ASSERT_TRUE(kernel->run(slots_.data(), nullptr).ok());
+  ASSERT_EQ(fake_.launches.size(), 2u);
+  EXPECT_EQ(fake_.launches[0].grid[0], 8u * 2 * 3 * 8);
+  EXPECT_TRUE(fake_.launches[0].isEarly);
+  EXPECT_FALSE(fake_.launches[1].isEarly);
+}
+
+// Shared memory that follows from the call: 64 bytes for each of the 1000 rows
+// of a tensor (slot 3), in hundreds.
+TEST_F(LoadedKernelTest, SizesSharedMemoryByTheCall) {
+  info_.sharedBytes = 1024;
+  info_.dynamicScratch = {{64, 100, 3}};
+  fake_.staticSharedBytes = 512;
+  auto kernel = loaded();
+  ASSERT_TRUE(kernel);
+  // All that there is may be asked for.
+  EXPECT_EQ(fake_.dynamicSharedBytes, device_->sharedBytes() - 512);
+  slots_[3] = 901;
+  ASSERT_TRUE(kernel->run(slots_.data(), nullptr).ok());
+  EXPECT_EQ(fake_.launches[0].sharedBytes, 1024u + 64 * 1000);
+  slots_[3] = 4000;
+  Status status = kernel->run(slots_.data(), nullptr);
+  EXPECT_EQ(status.code(), ErrorCode::OutOfResources);
+  EXPECT_NE(status.message().find("got 257024"), std::string::npos)
+      << status.message();
+}
+
 TEST_F(LoadedKernelTest, FillsTheDeviceWithPersistentCtas) {
   info_.persistent = true;
   fake_.residentCtas = 2;

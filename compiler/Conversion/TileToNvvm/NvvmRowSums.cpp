@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sums of neighbouring rows of 16-bit floats: a stream, so what counts is how
+// many 16-byte loads are under way. Lane p + L r of a warp holds columns 8 p …
+// of every G-th row from row r, with L = columns / 8 and G = 32 / L.
+#include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::sparge;
+
+static constexpr int64_t kPiece = 8;
+/// Loads of a lane that are under way at once.
+static constexpr int64_t kLoads = 8;
+
+/// Eight 16-bit elements in four words as f32; 0 where not `isThere`.
+SmallVector<Value> NvvmEmitter::widen(Type element, Value words,
+                                      Value isThere) {
+  Location loc = p_.location();
+  auto pair = VectorType::get({2}, element);
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < kPiece / 2; ++i) {
+    Value word = LLVM::ExtractElementOp::create(b_, loc, words, p_.constant(i));
+    word = p_.select(isThere, word, p_.constant(0));
+    if (element.isBF16()) {
+      // The upper half of a float32.
+      for (Value bits : {p_.mul(word, int64_t(1) << 16),
+                         p_.bitAnd(word, p_.constant(-65536))})
+        elements.push_back(arith::BitcastOp::create(b_, loc, p_.f32(), bits));
+      continue;
+    }
+    Value halves = LLVM::BitcastOp::create(b_, loc, pair, word);
+    for (int64_t half : {0, 1}) {
+      Value part =
+          LLVM::ExtractElementOp::create(b_, loc, halves, p_.constant(half));
+      elements.push_back(LLVM::FPExtOp::create(b_, loc, p_.f32(), part));
+    }
+  }
+  return elements;
+}
+
+/// Eight elements as f32; 0 where not `isThere`. `row` and `column` are in the
+/// tensor in any case.
+SmallVector<Value> NvvmEmitter::loadEight(const View &view, Value row,
+                                          Value column, Value isThere,
+                                          bool isAligned) {
+  Location loc = p_.location();
+  Value offset =
+      p_.add(p_.mul(p_.signExtend(row), view.rowStride), p_.signExtend(column));
+  Value pointer = p_.globalPointer(view.pointer, view.elementType, offset);
+  auto words = VectorType::get({kPiece / 2}, p_.i32());
+  if (isAligned)
+    return widen(view.elementType,
+                 LLVM::LoadOp::create(b_, loc, words, pointer, 16), isThere);
+  auto eight = VectorType::get({kPiece}, view.elementType);
+  Value elements = LLVM::UndefOp::create(b_, loc, eight);
+  for (int64_t i = 0; i < kPiece; ++i) {
+    Value element = p_.loadGlobal(
+        view.elementType,
+        p_.globalPointer(pointer, view.elementType, p_.constant64(i)));
+    elements = LLVM::InsertElementOp::create(b_, loc, elements, element,
+                                             p_.constant(i));
+  }
+  return widen(view.elementType,
+               LLVM::BitcastOp::create(b_, loc, words, elements), isThere);
+}
+
+/// Eight columns' sums over this lane's rows of [first, end), which holds at
+/// least one.
+SmallVector<Value> NvvmEmitter::sumLanes(const View &view, Value first,
+                                         Value end, int64_t pieces,
+                                         bool isAligned) {
+  Location loc = p_.location();
+  int64_t rows = 32 / pieces;
+  Value ownRow = p_.divide(lane_, pieces);
+  Value column = p_.mul(p_.remainder(lane_, pieces), kPiece);
+  Value zero = p_.constantLike(p_.f32(), b_.getF32FloatAttr(0));
+  auto loop =
+      scf::ForOp::create(b_, loc, first, end, p_.constant(rows * kLoads),
+                         SmallVector<Value>(kPiece, zero));
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> sums(loop.getRegionIterArgs());
+  Value last = p_.add(end, -1);
+  for (int64_t i = 0; i < kLoads; ++i) {
+    Value row = p_.add(p_.add(loop.getInductionVar(), ownRow), i * rows);
+    Value isThere = p_.less(row, end);
+    if (rows * pieces < 32)
+      isThere = arith::AndIOp::create(b_, loc, isThere,
+                                      p_.less(ownRow, p_.constant(rows)));
+    SmallVector<Value> elements =
+        loadEight(view, arith::MinSIOp::create(b_, loc, row, last), column,
+                  isThere, isAligned);
+    for (auto [sum, element] : llvm::zip(sums, elements))
+      sum = arith::AddFOp::create(b_, loc, sum, element);
+  }
+  scf::YieldOp::create(b_, loc, sums);
+  return loop.getResults();
+}
+
+LogicalResult NvvmEmitter::emit(tile::SumRowsOp op) {
+  Location loc = p_.location();
+  auto type = cast<RankedTensorType>(op.getType());
+  const View view = views_[op.getView()];
+  int64_t pieces = type.getDimSize(0) / kPiece, rows = 32 / pieces;
+
+  // 16-byte loads need rows at multiples of 16 bytes.
+  Value base = LLVM::PtrToIntOp::create(b_, loc, p_.i64(), view.pointer);
+  Value stride = p_.mul(view.rowStride, p_.constant64(2));
+  Value low = arith::AndIOp::create(
+      b_, loc, arith::OrIOp::create(b_, loc, base, stride), p_.constant64(15));
+  Value isAligned = arith::CmpIOp::create(b_, loc, arith::CmpIPredicate::eq,
+                                          low, p_.constant64(0));
+  auto branch = scf::IfOp::create(b_, loc, SmallVector<Type>(kPiece, p_.f32()),
+                                  isAligned, /*withElse=*/true);
+  for (bool aligned : {true, false}) {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(aligned ? branch.thenBlock()
+                                        : branch.elseBlock());
+    SmallVector<Value> sums = sumLanes(view, scalar(op.getFirst()),
+                                       scalar(op.getEnd()), pieces, aligned);
+    scf::YieldOp::create(b_, loc, sums);
+  }
+
+  // All rows' lanes together, then each element to the lane that holds it.
+  Value piece = p_.remainder(lane_, pieces);
+  SmallVector<Value> sums;
+  for (Value part : branch.getResults()) {
+    Value sum;
+    for (int64_t row = 0; row < rows; ++row) {
+      Value other = p_.fromLane(part, p_.add(piece, row * pieces));
+      sum =
+          row == 0 ? other : Value(arith::AddFOp::create(b_, loc, sum, other));
+    }
+    sums.push_back(sum);
+  }
+  RowPlace place(type.getDimSize(0));
+  Registers registers;
+  for (int64_t i = 0; i < place.registers(); ++i) {
+    Value element = rowIndex(place, i);
+    Value from = p_.divide(element, kPiece),
+          inPiece = p_.remainder(element, kPiece);
+    Value found;
+    // The register of the piece that this lane wants, out of those that some
+    // lane wants.
+    for (int64_t j = i % place.perLane; j < kPiece; j += place.perLane) {
+      Value candidate = p_.fromLane(sums[static_cast<size_t>(j)], from);
+      found = found ? p_.select(p_.equals(inPiece, j), candidate, found)
+                    : candidate;
+    }
+    registers.push_back(found);
+  }
+  hold(op.getResult(), std::move(registers));
+  return success();
+}

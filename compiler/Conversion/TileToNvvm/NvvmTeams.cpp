@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Teams: kernels without roles, whose warps all run the same body. Where a warp
+// stands, what its team shares, and how it waits for the others.
+#include "compiler/Conversion/TileToNvvm/LaunchAttributes.h"
+#include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::sparge;
+
+static constexpr int64_t kWarpThreads = 32;
+/// Words between the rows of a scratch beyond whole groups of 32 banks, so that
+/// eight rows at two neighbouring columns' distance lie in different banks.
+static constexpr int64_t kStridePadding = 4;
+
+/// The kernel waits for the launch before it (a no-op in a launch of its own),
+/// and lets the next one be launched: that one waits here in turn, with its
+/// CTAs in place.
+bool NvvmEmitter::isForTeams(Operation *op) {
+  return isa<tile::TeamBarrierOp, tile::ProgramIdOp, tile::ScratchOp,
+             tile::StageOp, tile::DotStagedOp, tile::SpreadOp, tile::RowLoadOp,
+             tile::RowStoreOp, tile::TotalOp, tile::PickOp, tile::RankOp,
+             tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
+             tile::StoreScalarOp, tile::SumRowsOp>(op);
+}
+
+bool NvvmEmitter::isForRoles(Operation *op) {
+  return isa<tile::ProgramsOp, tile::NextProgramOp, tile::WarpAnyOp,
+             tile::ProgramPlaceOp, tile::ListBoxesOp, tile::RingOp,
+             tile::RingNextOp, tile::DotAsyncOp, tile::DotWaitOp,
+             tile::SharedPositionsOp, tile::StoreSharedOp, tile::LoadSharedOp,
+             tile::ConvertOp, tile::ExpandOp, tile::ReduceOp,
+             tile::ReducePartialOp>(op);
+}
+
+LogicalResult NvvmEmitter::emitTeam() {
+  Location loc = kernel_.getLoc();
+  p_.setLocation(loc);
+  role_ = Role();
+  role_.warps = 1;
+  role_.isTeam = true;
+  thread_ = NVVM::ThreadIdXOp::create(b_, loc, p_.i32());
+  lane_ = p_.remainder(thread_, kWarpThreads);
+  warp_ = p_.uniform(p_.divide(thread_, kWarpThreads));
+  role_.elected = p_.equals(lane_, 0);
+  auto sharedType = LLVM::LLVMPointerType::get(b_.getContext(), 3);
+  Value address =
+      LLVM::AddressOfOp::create(b_, loc, sharedType, "spargejit_shared");
+  shared_ = LLVM::PtrToIntOp::create(b_, loc, p_.i32(), address);
+  for (tile::StageOp op : kernel_.getBody().getOps<tile::StageOp>()) {
+    ArrayRef<Attribute> sizes = op.getType().getSizes().getSizes();
+    Staged &staged = staged_[op.getResult()];
+    staged.rows = *tile::getFixed(sizes[0]);
+    staged.columns = *tile::getFixed(sizes[1]);
+    staged.address = p_.add(shared_, teamBytes_);
+    teamBytes_ += llvm::alignTo(staged.bytes(), 128);
+  }
+  return emitBlock(kernel_.getBody().front());
+}
+
+void NvvmEmitter::describeTeam(LLVM::LLVMFuncOp function) {
+  auto count = [](tile::SizesAttr size) {
+    return static_cast<int32_t>(*tile::getFixed(size));
+  };
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    b_.getI32IntegerAttr(count(team_.getCtas())));
+  // Scores may be denormal, and are ranked.
+  function.removeDenormalFpMathF32Attr();
+  if (members() > 1)
+    function->setAttr(
+        NVVM::NVVMDialect::getClusterDimAttrName(),
+        b_.getDenseI32ArrayAttr({count(team_.getMembers()), 1, 1}));
+  function->setAttr(kMembersAttr, b_.getI64IntegerAttr(members()));
+  function->setAttr(kSharedBytesAttr, b_.getI64IntegerAttr(teamBytes_));
+  function->setAttr(kDynamicSharedAttr, b_.getArrayAttr(dynamicShared_));
+}
+
+/// Number of this program.
+Value NvvmEmitter::program() {
+  Value cta = NVVM::BlockIdXOp::create(b_, p_.location(), p_.i32());
+  return members() == 1 ? cta : p_.divide(cta, members());
+}
+
+LogicalResult NvvmEmitter::emit(tile::TeamOp op) {
+  Value cta = NVVM::BlockIdXOp::create(b_, p_.location(), p_.i32());
+  scalars_.map(op.getMember(),
+               members() == 1 ? p_.constant(0) : p_.remainder(cta, members()));
+  scalars_.map(op.getWarp(), warp_);
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::TeamBarrierOp) {
+  if (members() == 1) {
+    NVVM::Barrier0Op::create(b_, p_.location());
+    return success();
+  }
+  p_.ptx("barrier.cluster.arrive.release.aligned;", "~{memory}", {});
+  p_.ptx("barrier.cluster.wait.acquire.aligned;", "~{memory}", {});
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::LaunchWaitOp) {
+  p_.ptx("griddepcontrol.wait;", "~{memory}", {});
+  startsEarly_ = true;
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::LaunchNextOp) {
+  p_.ptx("griddepcontrol.launch_dependents;", "~{memory}", {});
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::ProgramIdOp op) {
+  Value tiles = programTiles(), heads = grid().sizes[1];
+  Value number = program();
+  Value row = p_.divide(number, tiles);
+  Value batch = p_.divide(row, heads);
+  scalars_.map(op.getTile(), p_.sub(number, p_.mul(row, tiles)));
+  scalars_.map(op.getBatch(), batch);
+  scalars_.map(op.getHead(), p_.sub(row, p_.mul(batch, heads)));
+  return success();
+}
+
+/// Those of fixed columns come first, then the others.
+LogicalResult NvvmEmitter::emit(tile::ScratchOp op) {
+  tile::ScratchType type = op.getResult().getType();
+  APInt multiple, columns;
+  if (!matchPattern(op.getMultiple(), m_ConstantInt(&multiple)) ||
+      !multiple.isStrictlyPositive() || multiple.urem(32) != 0 ||
+      type.getElementType().getIntOrFloatBitWidth() != 32 ||
+      op->getParentOp() != kernel_.getOperation())
+    return op.emitOpError()
+           << "expects 32-bit elements and columns in multiples of 32, at the "
+              "start of the kernel, got another scratch";
+  Scratch &scratch = scratches_[op.getResult()];
+  scratch.rows = *tile::getFixed(type.getRows());
+  int64_t step = multiple.getSExtValue();
+  if (matchPattern(op.getColumns(), m_ConstantInt(&columns))) {
+    int64_t whole = llvm::alignTo(columns.getSExtValue(), step);
+    if (dynamicEnd_)
+      return op.emitOpError() << "expects scratch of fixed columns before the "
+                                 "others, got it behind them";
+    scratch.columns = p_.constant(whole);
+    scratch.stride = p_.constant(whole + kStridePadding);
+    scratch.address = p_.add(shared_, teamBytes_);
+    teamBytes_ += scratch.rows * (whole + kStridePadding) * 4;
+    return success();
+  }
+  auto dim = op.getColumns().getDefiningOp<tile::DimOp>();
+  Value size = globals_[dim.getSource()].sizes[dim.getDimension()];
+  scratch.columns = p_.mul(p_.divide(p_.add(size, step - 1), step), step);
+  scratch.stride = p_.add(scratch.columns, kStridePadding);
+  scratch.address = dynamicEnd_ ? dynamicEnd_ : p_.add(shared_, teamBytes_);
+  dynamicEnd_ =
+      p_.add(scratch.address, p_.mul(scratch.stride, scratch.rows * 4));
+  teamBytes_ += scratch.rows * kStridePadding * 4;
+  int64_t slot = 0;
+  for (BlockArgument argument : kernel_.getBody().getArguments()) {
+    if (argument == dim.getSource())
+      break;
+    auto global = dyn_cast<tile::GlobalType>(argument.getType());
+    slot += global ? 1 + 2 * global.getRank() : 1;
+  }
+  dynamicShared_.push_back(b_.getDenseI64ArrayAttr(
+      {scratch.rows * 4, step,
+       slot + 1 + static_cast<int64_t>(dim.getDimension())}));
+  return success();
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Verifiers of TileRows.td.
+#include "compiler/Dialect/Tile/TileDialect.h"
+#include "compiler/Dialect/Tile/TileSizes.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+static RankedTensorType tensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+LogicalResult SumRowsOp::verify() {
+  ViewType view = getView().getType();
+  Type element = view.getElementType();
+  if (view.getRank() != 2 ||
+      !(isa<ElementType>(element) || element.isBF16() || element.isF16())) // C1
+    return emitOpError() << "expects a view of rank 2 and bf16 or f16, got "
+                         << view;
+  RankedTensorType result = tensorType(getResult());
+  if (result.getRank() != 1 || !result.getElementType().isF32()) // C2
+    return emitOpError() << "expects a rank-1 tensor of f32, got " << result;
+  std::optional<int64_t> size = getFixed(getSizes(result)[0]);
+  if (size && (*size % 8 != 0 || *size > 256)) // C2
+    return emitOpError() << "expects a multiple of 8 elements up to 256, got "
+                         << *size;
+  return success();
+}
+
+LogicalResult TotalOp::verify() {
+  RankedTensorType source = tensorType(getSource());
+  Type element = source.getElementType();
+  if (source.getRank() != 1 ||
+      !(element.isInteger(32) || element.isF32() || element.isF64()) ||
+      getResult().getType() != element) // C1
+    return emitOpError() << "expects a rank-1 tensor of i32, f32 or f64 and "
+                            "one of its elements, got "
+                         << source << " and " << getResult().getType();
+  return success();
+}
+
+LogicalResult PickOp::verify() {
+  RankedTensorType source = tensorType(getSource());
+  Type element = source.getElementType();
+  std::optional<int64_t> size = getFixed(getSizes(source)[0]);
+  if (source.getRank() != 1 || (size && *size > 32) ||
+      !(element.isInteger(32) || element.isF32()) ||
+      getResult().getType() != element) // C1
+    return emitOpError() << "expects a rank-1 tensor of at most 32 i32 or f32 "
+                            "and one of its elements, got "
+                         << source << " and " << getResult().getType();
+  return success();
+}
+
+LogicalResult RankOp::verify() {
+  RankedTensorType source = tensorType(getSource());
+  RankedTensorType result = tensorType(getResult());
+  if (source.getRank() != 1 || !source.getElementType().isInteger(1) ||
+      result.getRank() != 1 || !result.getElementType().isInteger(32) ||
+      getSizes(source) != getSizes(result)) // C1
+    return emitOpError() << "expects a rank-1 tensor of i1 and one of i32 of "
+                            "its size, got "
+                         << source << " and " << result;
+  return success();
+}
+
+/// C1 and C2 of scatter and row_scatter.
+static LogicalResult verifyScatter(Operation *op, Type element,
+                                   RankedTensorType values,
+                                   RankedTensorType positions,
+                                   RankedTensorType where) {
+  if (values.getElementType() != element ||
+      values.getElementTypeBitWidth() != 32) // C1
+    return op->emitOpError() << "expects values of the 32-bit elements "
+                             << element << ", got " << values;
+  if (values.getRank() != 1 || positions.getRank() != 1 ||
+      where.getRank() != 1 || !positions.getElementType().isInteger(32) ||
+      !where.getElementType().isInteger(1) ||
+      getSizes(positions) != getSizes(values) ||
+      getSizes(where) != getSizes(values)) // C2
+    return op->emitOpError() << "expects positions of i32 and a mask of i1 of "
+                                "the values' size, got "
+                             << positions << " and " << where;
+  return success();
+}
+
+LogicalResult ScatterOp::verify() {
+  ViewType view = getView().getType();
+  if (view.getRank() != 1) // C1
+    return emitOpError() << "expects a view of rank 1, got " << view;
+  return verifyScatter(*this, view.getElementType(), tensorType(getValues()),
+                       tensorType(getPositions()), tensorType(getWhere()));
+}
+
+LogicalResult RowScatterOp::verify() {
+  return verifyScatter(*this, getScratch().getType().getElementType(),
+                       tensorType(getValues()), tensorType(getPositions()),
+                       tensorType(getWhere()));
+}
+
+/// C1 of fill_rest and store_scalar.
+static LogicalResult verifyScalarStore(Operation *op, Type value,
+                                       ViewType view) {
+  if (view.getRank() != 1 || view.getElementType() != value ||
+      !value.isIntOrFloat() || value.getIntOrFloatBitWidth() != 32)
+    return op->emitOpError() << "expects a value and a rank-1 view of 32-bit "
+                                "elements of its type, got "
+                             << value << " and " << view;
+  return success();
+}
+
+LogicalResult FillRestOp::verify() {
+  return verifyScalarStore(*this, getValue().getType(), getView().getType());
+}
+
+LogicalResult StoreScalarOp::verify() {
+  return verifyScalarStore(*this, getValue().getType(), getView().getType());
+}

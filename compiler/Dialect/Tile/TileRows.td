@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one warp does with rank-1 tensors: sums, ranks, and scattered stores.
+#ifndef SPARGEJIT_TILE_ROWS_TD
+#define SPARGEJIT_TILE_ROWS_TD
+
+include "compiler/Dialect/Tile/TileTypes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Tile_SumRowsOp : Tile_Op<"sum_rows", [MemoryEffects<[MemRead]>]> {
+  let summary = "Sum of neighbouring rows of a view";
+  let description = [{
+    result[c] = sum over first <= r < end of view[r, c], in float32; 0 for none.
+    The order of the sum is fixed by the sizes.
+
+    C1: the view has rank 2 and bf16 or f16 elements (once those are fixed).
+    C2: the result is a rank-1 tensor of f32, where fixed of a multiple of 8
+        elements up to 256.
+  }];
+  let arguments = (ins Tile_ViewType:$view, Index:$first, Index:$end);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$view `[` $first `to` $end `]` attr-dict `:` qualified(type($view)) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_TotalOp : Tile_Op<"total", [Pure]> {
+  let summary = "Sum or maximum of all elements";
+  let description = [{
+    The order of a sum is fixed by the size. `max` ignores NaN.
+
+    C1: the source is a rank-1 tensor of i32, f32 or f64, the result one element.
+  }];
+  let arguments = (ins Tile_ReduceKindAttr:$kind, AnyRankedTensor:$source);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$kind $source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_PickOp : Tile_Op<"pick", [Pure]> {
+  let summary = "One element of a tensor with one element a lane";
+  let description = [{
+    C1: the source is a rank-1 tensor of at most 32 elements of i32 or f32, the
+        result one of them.
+  }];
+  let arguments = (ins AnyRankedTensor:$source, Index:$index);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$source `[` $index `]` attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_RankOp : Tile_Op<"rank", [Pure]> {
+  let summary = "How many elements before each one are true";
+  let description = [{
+    result[i] = number of j < i with source[j].
+
+    C1: the source is a rank-1 tensor of i1, the result one of i32 of its size.
+  }];
+  let arguments = (ins AnyRankedTensor:$source);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_ScatterOp : Tile_Op<"scatter", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes chosen elements to given places of a vector view";
+  let description = [{
+    view[positions[i]] = values[i] for all i with where[i] and 0 <= positions[i]
+    < size(view).
+
+    C1: the view has rank 1 and 32-bit elements, of the values' type.
+    C2: values, positions (i32) and where (i1) are rank-1 tensors of one size.
+  }];
+  let arguments = (ins AnyRankedTensor:$values, AnyRankedTensor:$positions, AnyRankedTensor:$where,
+                       Tile_ViewType:$view);
+  let assemblyFormat = [{
+    $values `at` $positions `where` $where `into` $view attr-dict
+    `:` type($values) `,` type($positions) `,` type($where) `,` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_RowScatterOp : Tile_Op<"row_scatter", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes chosen elements to given columns of a row of scratch";
+  let description = [{
+    scratch[row, positions[i]] = values[i] for all i with where[i] and 0 <=
+    positions[i] < columns of the scratch; seen by the warp that stored them.
+
+    C1: the scratch has 32-bit elements, of the values' type.
+    C2: values, positions (i32) and where (i1) are rank-1 tensors of one size.
+  }];
+  let arguments = (ins AnyRankedTensor:$values, AnyRankedTensor:$positions, AnyRankedTensor:$where,
+                       Tile_ScratchType:$scratch, Index:$row);
+  let assemblyFormat = [{
+    $values `at` $positions `where` $where `into` $scratch `[` $row `]` attr-dict
+    `:` type($values) `,` type($positions) `,` type($where) `,` qualified(type($scratch))
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_FillRestOp : Tile_Op<"fill_rest", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes a value to the end of a vector view";
+  let description = [{
+    view[n] = value for all n >= first inside the view.
+
+    C1: the view has rank 1 and 32-bit elements, of the value's type.
+  }];
+  let arguments = (ins AnyType:$value, Tile_ViewType:$view, Index:$first);
+  let assemblyFormat = "$value `into` $view `[` $first `]` attr-dict `:` type($value) `,` qualified(type($view))";
+  let hasVerifier = 1;
+}
+
+def Tile_StoreScalarOp : Tile_Op<"store_scalar", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes one element of a vector view";
+  let description = [{
+    C1: the view has rank 1 and 32-bit elements, of the value's type.
+  }];
+  let arguments = (ins AnyType:$value, Tile_ViewType:$view, Index:$index);
+  let assemblyFormat = "$value `,` $view `[` $index `]` attr-dict `:` type($value) `,` qualified(type($view))";
+  let hasVerifier = 1;
+}
+
+#endif

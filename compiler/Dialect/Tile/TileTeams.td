@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels whose warps all do the same: teams, and what their warps share.
+#ifndef SPARGEJIT_TILE_TEAMS_TD
+#define SPARGEJIT_TILE_TEAMS_TD
+
+include "compiler/Dialect/Tile/TileTypes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Tile_TeamOp : Tile_Op<"team", [Pure]> {
+  let summary = "The warps that run one program, and which of them this is";
+  let description = [{
+    A program runs on a team of `members` CTAs (a cluster) of `warps` warps, each
+    of which runs the whole body by itself: a scalar is the same in all lanes of
+    a warp, and a rank-1 tensor of N elements is shared out among the lanes,
+    min(4, ceil(N / 32)) (as a power of two) neighbouring elements to a lane and
+    then on to the next lane, round and round. `ctas` CTAs at least fit a
+    multiprocessor together, which bounds the registers of a thread.
+
+    Warps meet in `tile.team_barrier` and `tile.stage` alone, which every warp of
+    the team (of the CTA) must reach equally often.
+
+    C1: stands directly in a `tile.kernel`, once, and without roles.
+    C2: members are from 1 to 8, warps from 1 to 32, CTAs from 1 to 32.
+
+    Example: tests/lit/Dialect/Tile/teams.mlir
+  }];
+  let arguments = (ins Tile_SizesAttr:$members, Tile_SizesAttr:$warps, Tile_SizesAttr:$ctas);
+  let results = (outs Index:$member, Index:$warp);
+  let assemblyFormat = [{
+    `members` custom<Size>($members) `warps` custom<Size>($warps) `ctas` custom<Size>($ctas) attr-dict
+    `:` type($member) `,` type($warp)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_TeamBarrierOp : Tile_Op<"team_barrier"> {
+  let summary = "Waits for all warps of the team; what they stored before is seen";
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_LaunchWaitOp : Tile_Op<"launch_wait"> {
+  let summary = "Waits for the end of the launch before this one";
+  let description = [{
+    A kernel with this op may be launched while the one before it on the stream is
+    still running. It must not read what that one writes before this op, nor end
+    in any warp without it; so everything before that one has ended as well. The
+    launch before must have let this one start (`tile.launch_next`); else it
+    starts when that one has ended.
+
+    C1: stands directly in a `tile.kernel`.
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
+def Tile_LaunchNextOp : Tile_Op<"launch_next"> {
+  let summary = "Lets the launch after this one start, once all CTAs say so";
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_StageOp : Tile_Op<"stage"> {
+  let summary = "Copies rows to the CTA's shared memory, as a dot's operand";
+  let description = [{
+    result[r, c] = view[row + r, c], 0 beyond the view's rows. All warps of the
+    CTA work on it and wait for each other; once in a kernel for each op.
+
+    Each row is scaled by a power of two, so that its largest element has the
+    exponent 14, and split into two float16 parts, x = high + low, of together 22
+    significant bits; a NaN or infinity makes its row's products NaN.
+
+    C1: the view has rank 2 and f32 elements.
+    C2: stands directly in a `tile.kernel`.
+  }];
+  let arguments = (ins Tile_ViewType:$view, Index:$row);
+  let results = (outs Tile_StagedType:$result);
+  let assemblyFormat = "$view `[` $row `]` attr-dict `:` qualified(type($view)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+def Tile_DotStagedOp : Tile_Op<"dot_staged", [MemoryEffects<[MemRead]>]> {
+  let summary = "Products of 16 rows of a view with staged rows, as exact as float32";
+  let description = [{
+    result[r, c] = sum over d of view[row + r, d] · staged[c, d]. Both are split
+    as by `tile.stage`, and the products of high · high, high · low and low · high
+    are summed in float32 on the tensor core: an error of about 2^-22 of |view
+    row| · |staged row| (Ootomo and Yokota, arXiv 2203.03341, with float16 parts).
+    Rows beyond the view's last give that row's products.
+
+    C1: the view has rank 2 and f32 elements.
+    C2: the result is 16 x rows(staged) of f32.
+  }];
+  let arguments = (ins Tile_ViewType:$view, Index:$row, Tile_StagedType:$staged);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $view `[` $row `]` `,` $staged attr-dict
+    `:` qualified(type($view)) `,` qualified(type($staged)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_SpreadOp : Tile_Op<"spread", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes a tile's columns into rows of scratch, all members' in turn";
+  let description = [{
+    With m = rows(scratch): column c of the tile goes to row c mod m of the
+    scratch of member c / m: scratch[c mod m, col + r] = value[r, c].
+
+    C1: the value is a rank-2 tensor of the scratch's element type, f32.
+  }];
+  let arguments = (ins AnyRankedTensor:$value, Tile_ScratchType:$scratch, Index:$col);
+  let assemblyFormat = "$value `,` $scratch `[` $col `]` attr-dict `:` type($value) `,` qualified(type($scratch))";
+  let hasVerifier = 1;
+}
+
+def Tile_RowLoadOp : Tile_Op<"row_load", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads neighbouring elements of a row of this CTA's scratch";
+  let description = [{
+    result[i] = scratch[row, col + i].
+
+    C1: the result is a rank-1 tensor of the scratch's element type, of 32 bits.
+  }];
+  let arguments = (ins Tile_ScratchType:$scratch, Index:$row, Index:$col);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$scratch `[` $row `,` $col `]` attr-dict `:` qualified(type($scratch)) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_RowStoreOp : Tile_Op<"row_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes neighbouring elements of a row of this CTA's scratch";
+  let description = [{
+    scratch[row, col + i] = value[i], seen by the warp that stored it.
+
+    C1: the value is a rank-1 tensor of the scratch's element type, of 32 bits.
+  }];
+  let arguments = (ins AnyRankedTensor:$value, Tile_ScratchType:$scratch, Index:$row, Index:$col);
+  let assemblyFormat = "$value `,` $scratch `[` $row `,` $col `]` attr-dict `:` type($value) `,` qualified(type($scratch))";
+  let hasVerifier = 1;
+}
+
+#endif

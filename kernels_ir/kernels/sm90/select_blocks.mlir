@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// select_blocks for Hopper: scores blocks of rows against blocks of keys and keeps
+// the best; the same function as kernels/portable/select_blocks.mlir.
+//
+//   s[i, j] = softmax_scale pooled_q[i] · pooled_k[j]     (NaN ranks as -inf)
+//   prob    = softmax of s[i, :] over the blocks that causality leaves
+//
+// Row i keeps the shortest prefix of its ranking (score descending, ties to the
+// lower index) that has at least max(k, 1) blocks and a probability mass of at
+// least p (SpargeAttention2, arXiv 2602.13515), and the forced blocks.
+//
+// A team (a cluster of CTAs) takes tile_rows rows. First its warps share out the
+// key blocks, 16 to a warp at a time, so that pooled_k is read once for all rows of
+// the team, and send each score to the CTA that will select from its row. Then each
+// warp selects from rows of its own, whose scores lie in its CTA's shared memory:
+//
+//   1. maximum, minimum and number of the scores above -inf;
+//   2. the sum of all exponentials;
+//   3. the cut lies in an interval [low, high) of scores: with the blocks >= high
+//      the row would have too little, with those >= low enough. Three thresholds
+//      divide it into four; one pass counts and weighs what lies above each. After
+//      some three passes at most 32 blocks are left in the interval, one a lane;
+//   4. these are ranked by comparing each with each.
+//
+// What is kept is what lies above the cut score, and the first `ties` of the blocks
+// that lie on it (own derivation; the search ends, since after sixteen passes the
+// interval is divided by the order of floats, of which there are 2^32).
+//
+// Parameters that follow from others: tile_rows = team_members * member_rows.
+
+!rows = !tile.staged<tile_rows x head_dim>
+!key_scores = tensor<?x?xf32, #tile.sizes<16, tile_rows>>
+!key_mask = tensor<?x?xi1, #tile.sizes<16, tile_rows>>
+!scratch = !tile.scratch<member_rows, f32>
+!candidates = !tile.scratch<team_warps, f32>
+// A run of a row.
+!run = tensor<?xf32, #tile.sizes<row_tile>>
+!run_i32 = tensor<?xi32, #tile.sizes<row_tile>>
+!run_i1 = tensor<?xi1, #tile.sizes<row_tile>>
+// One element a lane.
+!lane = tensor<32xf32>
+!lane_i32 = tensor<32xi32>
+!lane_i1 = tensor<32xi1>
+!lane_f64 = tensor<32xf64>
+
+tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.global<4 x f32>,
+                           %indices: !tile.global<4 x i32>, %counts: !tile.global<3 x i32>,
+                           %softmax_scale: f32, %k: index, %p: f32,
+                           %q_len: index, %kv_len: index)
+    parameters [head_dim, mask_block_q, mask_block_kv, causal, keep_diagonal, keep_first,
+                tile_rows, member_rows, row_tile, team_members, team_warps, team_ctas]
+    grid %pooled_q by tile_rows {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %c32 = arith.constant 32 : index
+  %i0 = arith.constant 0 : i32
+  %i1 = arith.constant 1 : i32
+  %i2 = arith.constant 2 : i32
+  %i3 = arith.constant 3 : i32
+  %i16 = arith.constant 16 : i32
+  %i31 = arith.constant 31 : i32
+  %all_but_sign = arith.constant 2147483647 : i32
+  %minus_one = arith.constant -1 : i32
+  %f0 = arith.constant 0.0 : f32
+  %f1 = arith.constant 1.0 : f32
+  %few = arith.constant 32.0 : f32
+  %quarter = arith.constant 0.25 : f32
+  %half = arith.constant 0.5 : f32
+  %three_quarters = arith.constant 0.75 : f32
+  %d0 = arith.constant 0.0 : f64
+  %minus_inf = arith.constant 0xFF800000 : f32
+  %inf = arith.constant 0x7F800000 : f32
+  %log2_e = arith.constant 1.44269504 : f32
+  %member_rows = tile.parameter "member_rows" : index
+  %row_tile = tile.parameter "row_tile" : index
+  %tile_rows = tile.parameter "tile_rows" : index
+  %team_members = tile.parameter "team_members" : index
+  %team_warps = tile.parameter "team_warps" : index
+  %mask_block_q = tile.parameter "mask_block_q" : index
+  %mask_block_kv = tile.parameter "mask_block_kv" : index
+  %causal = tile.parameter "causal" : i1
+  %keep_diagonal = tile.parameter "keep_diagonal" : i1
+  %keep_first = tile.parameter "keep_first" : index
+
+  %member, %warp = tile.team members team_members warps team_warps ctas team_ctas : index, index
+  %q_blocks = tile.dim %pooled_q, 2 : !tile.global<4 x f32>
+  %kv_blocks = tile.dim %pooled_k, 2 : !tile.global<4 x f32>
+  %close = tile.scratch %c32 multiple %c32 : !candidates
+  %scores = tile.scratch %kv_blocks multiple %row_tile : !scratch
+
+  // Where this team works.
+  %batch, %head, %tile = tile.program_id : index, index, index
+  %first_row = arith.muli %tile, %tile_rows : index
+  %q_heads = tile.dim %pooled_q, 1 : !tile.global<4 x f32>
+  %kv_heads = tile.dim %pooled_k, 1 : !tile.global<4 x f32>
+  %heads_per_kv = arith.divui %q_heads, %kv_heads : index
+  %kv_head = arith.divui %head, %heads_per_kv : index
+  %q_view = tile.slice %pooled_q[%batch, %head] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  %k_view = tile.slice %pooled_k[%batch, %kv_head] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  %list_counts = tile.slice %counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
+
+  tile.launch_next
+  tile.launch_wait
+
+  // ---- scores: 16 key blocks a warp -------------------------------------------
+  %q_rows = tile.stage %q_view[%first_row] : !tile.view<2 x f32> -> !rows
+  // No CTA writes into another's memory before that one runs.
+  tile.team_barrier
+  %scales = tile.splat %softmax_scale : f32 -> !key_scores
+  %zeros = tile.splat %f0 : f32 -> !key_scores
+  %lowest = tile.splat %minus_inf : f32 -> !key_scores
+  %first_worker = arith.muli %member, %team_warps : index
+  %worker = arith.addi %first_worker, %warp : index
+  %first_key = arith.muli %worker, %c16 : index
+  %workers = arith.muli %team_members, %team_warps : index
+  %key_step = arith.muli %workers, %c16 : index
+  scf.for %key = %first_key to %kv_blocks step %key_step {
+    %products = tile.dot_staged %k_view[%key], %q_rows : !tile.view<2 x f32>, !rows -> !key_scores
+    %scaled = arith.mulf %products, %scales : !key_scores
+    // + 0.0 makes -0 and 0 one score.
+    %signed = arith.addf %scaled, %zeros : !key_scores
+    %is_number = arith.cmpf ord, %signed, %signed : !key_scores
+    %ranked = arith.select %is_number, %signed, %lowest : !key_mask, !key_scores
+    tile.spread %ranked, %scores[%key] : !key_scores, !scratch
+  }
+  tile.team_barrier
+
+  // ---- selection: a row a warp ------------------------------------------------
+  %log2_es = tile.splat %log2_e : f32 -> !run
+  %zero_run = tile.splat %f0 : f32 -> !run
+  %one_run = tile.splat %f1 : f32 -> !run
+  %minus_infs = tile.splat %minus_inf : f32 -> !run
+  %infs = tile.splat %inf : f32 -> !run
+  %numbers = tile.iota : !run_i32
+  %has_p = arith.cmpf ogt, %p, %f0 : f32
+  %p_f64 = arith.extf %p : f32 to f64
+  %shift = arith.subi %kv_len, %q_len : index
+  %member_first = arith.muli %member, %member_rows : index
+  %own_first = arith.addi %first_row, %member_first : index
+  scf.for %local = %warp to %member_rows step %team_warps {
+    %row = arith.addi %own_first, %local : index
+    %exists = arith.cmpi slt, %row, %q_blocks : index
+    scf.if %exists {
+      // The last key that the row's last query sees, bottom-right aligned; may be
+      // negative. Causality hides the blocks behind the one that holds it.
+      %next_row = arith.addi %row, %c1 : index
+      %whole_end = arith.muli %next_row, %mask_block_q : index
+      %row_end = arith.minsi %whole_end, %q_len : index
+      %key_end = arith.addi %row_end, %shift : index
+      %key_end_low = arith.minsi %key_end, %kv_len : index
+      %seen_keys = arith.maxsi %key_end_low, %c0 : index
+      %seen_blocks = arith.ceildivui %seen_keys, %mask_block_kv : index
+      %visible = arith.select %causal, %seen_blocks, %kv_blocks : index
+      %at_least_one = arith.maxsi %seen_keys, %c1 : index
+      %last_key = arith.subi %at_least_one, %c1 : index
+      %diagonal = arith.divui %last_key, %mask_block_kv : index
+      %visible_i32 = arith.index_cast %visible : index to i32
+      %diagonal_i32 = arith.index_cast %diagonal : index to i32
+      %limits = tile.splat %visible_i32 : i32 -> !run_i32
+
+      // The last run's rest becomes -inf.
+      %run_count = arith.divui %visible, %row_tile : index
+      %last_run = arith.muli %run_count, %row_tile : index
+      %has_rest = arith.cmpi slt, %last_run, %visible : index
+      scf.if %has_rest {
+        %s = tile.row_load %scores[%local, %last_run] : !scratch -> !run
+        %start = arith.index_cast %last_run : index to i32
+        %starts = tile.splat %start : i32 -> !run_i32
+        %places = arith.addi %starts, %numbers : !run_i32
+        %inside = arith.cmpi slt, %places, %limits : !run_i32
+        %clipped = arith.select %inside, %s, %minus_infs : !run_i1, !run
+        tile.row_store %clipped, %scores[%local, %last_run] : !run, !scratch
+      }
+
+      // 1. Range of the scores, and how many are above -inf.
+      %maxima, %minima, %numbers_above = scf.for %column = %c0 to %visible step %row_tile
+          iter_args(%old_max = %minus_infs, %old_min = %infs, %old_count = %zero_run)
+          -> (!run, !run, !run) {
+        %s = tile.row_load %scores[%local, %column] : !scratch -> !run
+        %new_max = arith.maxnumf %old_max, %s : !run
+        %is_finite = arith.cmpf ogt, %s, %minus_infs : !run
+        %counted = arith.select %is_finite, %s, %infs : !run_i1, !run
+        %new_min = arith.minnumf %old_min, %counted : !run
+        %one = arith.select %is_finite, %one_run, %zero_run : !run_i1, !run
+        %new_count = arith.addf %old_count, %one : !run
+        scf.yield %new_max, %new_min, %new_count : !run, !run, !run
+      }
+      %max = tile.total max %maxima : !run -> f32
+      %negated_minima = arith.subf %zero_run, %minima : !run
+      %negated_min = tile.total max %negated_minima : !run -> f32
+      %min = arith.subf %f0, %negated_min : f32
+      %finite = tile.total sum %numbers_above : !run -> f32
+      %has_scores = arith.cmpf ogt, %max, %minus_inf : f32
+      %reference = arith.select %has_scores, %max, %f0 : f32
+      %scaled_reference = arith.mulf %reference, %log2_e : f32
+      %offset = arith.negf %scaled_reference : f32
+      %offsets = tile.splat %offset : f32 -> !run
+
+      // 2. The sum of all exponentials.
+      %total = scf.if %has_p -> (f64) {
+        %parts = scf.for %column = %c0 to %visible step %row_tile
+            iter_args(%old = %zero_run) -> (!run) {
+          %s = tile.row_load %scores[%local, %column] : !scratch -> !run
+          %exponents = math.fma %s, %log2_es, %offsets : !run
+          %e = math.exp2 %exponents : !run
+          %new = arith.addf %old, %e : !run
+          scf.yield %new : !run
+        }
+        %sum = tile.total sum %parts : !run -> f32
+        %wide = arith.extf %sum : f32 to f64
+        scf.yield %wide : f64
+      } else {
+        scf.yield %d0 : f64
+      }
+      %mass = arith.mulf %total, %p_f64 : f64
+      %k_i32 = arith.index_cast %k : index to i32
+      %wanted_i32 = arith.maxsi %k_i32, %i1 : i32
+      %wanted = arith.sitofp %wanted_i32 : i32 to f32
+
+      // p = 1 asks for every block: rounded sums reach 1 before the last ones. So
+      // does a mass that is not a number.
+      %takes_row = arith.cmpi sge, %wanted_i32, %visible_i32 : i32
+      %wants_all = arith.cmpf oge, %p, %f1 : f32
+      %is_enough = arith.cmpf oge, %total, %mass : f64
+      %true = arith.constant true
+      %never_enough = arith.xori %is_enough, %true : i1
+      %all_by_mass = arith.ori %wants_all, %never_enough : i1
+      %all = arith.ori %takes_row, %all_by_mass : i1
+      // More blocks than have a score: the first ones without, too.
+      %beyond_scores = arith.cmpf olt, %finite, %wanted : f32
+      %cut, %ties = scf.if %all -> (f32, i32) {
+        scf.yield %minus_inf, %visible_i32 : f32, i32
+      } else {
+        %cut_0, %ties_0 = scf.if %beyond_scores -> (f32, i32) {
+          %finite_i32 = arith.fptosi %finite : f32 to i32
+          %missing = arith.subi %wanted_i32, %finite_i32 : i32
+          scf.yield %minus_inf, %missing : f32, i32
+        } else {
+          // 3. The interval. Floats in their order are integers: all bits but the
+          // sign are flipped in negative ones.
+          %max_bits = arith.bitcast %max : f32 to i32
+          %max_sign = arith.shrsi %max_bits, %i31 : i32
+          %max_flip = arith.andi %max_sign, %all_but_sign : i32
+          %max_order = arith.xori %max_bits, %max_flip : i32
+          %above_order = arith.addi %max_order, %i1 : i32
+          %above_sign = arith.shrsi %above_order, %i31 : i32
+          %above_flip = arith.andi %above_sign, %all_but_sign : i32
+          %above_bits = arith.xori %above_order, %above_flip : i32
+          %above_max = arith.bitcast %above_bits : i32 to f32
+          %low, %high, %count_low, %count_high, %mass_high, %passes = scf.while
+              (%low_0 = %min, %high_0 = %above_max, %count_low_0 = %finite, %count_high_0 = %f0,
+               %mass_high_0 = %d0, %pass_0 = %i0) : (f32, f32, f32, f32, f64, i32) -> (f32, f32, f32, f32, f64, i32) {
+            %between = arith.subf %count_low_0, %count_high_0 : f32
+            %many = arith.cmpf ogt, %between, %few : f32
+            %low_bits = arith.bitcast %low_0 : f32 to i32
+            %low_sign = arith.shrsi %low_bits, %i31 : i32
+            %low_flip = arith.andi %low_sign, %all_but_sign : i32
+            %low_order = arith.xori %low_bits, %low_flip : i32
+            %high_bits = arith.bitcast %high_0 : f32 to i32
+            %high_sign = arith.shrsi %high_bits, %i31 : i32
+            %high_flip = arith.andi %high_sign, %all_but_sign : i32
+            %high_order = arith.xori %high_bits, %high_flip : i32
+            %after_low = arith.addi %low_order, %i1 : i32
+            %divisible = arith.cmpi slt, %after_low, %high_order : i32
+            %more = arith.andi %many, %divisible : i1
+            scf.condition(%more) %low_0, %high_0, %count_low_0, %count_high_0, %mass_high_0, %pass_0
+                : f32, f32, f32, f32, f64, i32
+          } do {
+          ^divide(%low_1: f32, %high_1: f32, %count_low_1: f32, %count_high_1: f32, %mass_high_1: f64, %pass_1: i32):
+            // Quarters of the values, or, where those are no three numbers inside
+            // the interval or have not ended the search, of the order.
+            %span = arith.subf %high_1, %low_1 : f32
+            %part_1 = arith.mulf %span, %quarter : f32
+            %by_value_1 = arith.addf %low_1, %part_1 : f32
+            %part_2 = arith.mulf %span, %half : f32
+            %by_value_2 = arith.addf %low_1, %part_2 : f32
+            %part_3 = arith.mulf %span, %three_quarters : f32
+            %by_value_3 = arith.addf %low_1, %part_3 : f32
+            %rises_0 = arith.cmpf olt, %low_1, %by_value_1 : f32
+            %rises_1 = arith.cmpf olt, %by_value_1, %by_value_2 : f32
+            %rises_2 = arith.cmpf olt, %by_value_2, %by_value_3 : f32
+            %rises_3 = arith.cmpf olt, %by_value_3, %high_1 : f32
+            %rises_01 = arith.andi %rises_0, %rises_1 : i1
+            %rises_23 = arith.andi %rises_2, %rises_3 : i1
+            %rises = arith.andi %rises_01, %rises_23 : i1
+            %early = arith.cmpi slt, %pass_1, %i16 : i32
+            %by_value = arith.andi %rises, %early : i1
+            %t1, %t2, %t3 = scf.if %by_value -> (f32, f32, f32) {
+              scf.yield %by_value_1, %by_value_2, %by_value_3 : f32, f32, f32
+            } else {
+              %low_bits = arith.bitcast %low_1 : f32 to i32
+              %low_sign = arith.shrsi %low_bits, %i31 : i32
+              %low_flip = arith.andi %low_sign, %all_but_sign : i32
+              %low_order = arith.xori %low_bits, %low_flip : i32
+              %high_bits = arith.bitcast %high_1 : f32 to i32
+              %high_sign = arith.shrsi %high_bits, %i31 : i32
+              %high_flip = arith.andi %high_sign, %all_but_sign : i32
+              %high_order = arith.xori %high_bits, %high_flip : i32
+              %distance = arith.subi %high_order, %low_order : i32
+              %quarter_distance = arith.shrui %distance, %i2 : i32
+              %step = arith.maxui %quarter_distance, %i1 : i32
+              %below_high = arith.subi %high_order, %i1 : i32
+              %order_1 = arith.addi %low_order, %step : i32
+              %step_2 = arith.addi %step, %step : i32
+              %order_2_free = arith.addi %low_order, %step_2 : i32
+              %order_2 = arith.minsi %order_2_free, %below_high : i32
+              %step_3 = arith.addi %step_2, %step : i32
+              %order_3_free = arith.addi %low_order, %step_3 : i32
+              %order_3 = arith.minsi %order_3_free, %below_high : i32
+              %sign_1 = arith.shrsi %order_1, %i31 : i32
+              %flip_1 = arith.andi %sign_1, %all_but_sign : i32
+              %bits_1 = arith.xori %order_1, %flip_1 : i32
+              %by_order_1 = arith.bitcast %bits_1 : i32 to f32
+              %sign_2 = arith.shrsi %order_2, %i31 : i32
+              %flip_2 = arith.andi %sign_2, %all_but_sign : i32
+              %bits_2 = arith.xori %order_2, %flip_2 : i32
+              %by_order_2 = arith.bitcast %bits_2 : i32 to f32
+              %sign_3 = arith.shrsi %order_3, %i31 : i32
+              %flip_3 = arith.andi %sign_3, %all_but_sign : i32
+              %bits_3 = arith.xori %order_3, %flip_3 : i32
+              %by_order_3 = arith.bitcast %bits_3 : i32 to f32
+              scf.yield %by_order_1, %by_order_2, %by_order_3 : f32, f32, f32
+            }
+            %t1s = tile.splat %t1 : f32 -> !run
+            %t2s = tile.splat %t2 : f32 -> !run
+            %t3s = tile.splat %t3 : f32 -> !run
+
+            // Count and weigh what lies above each; weights only where p asks.
+            %c_1, %c_2, %c_3, %m_1, %m_2, %m_3 = scf.if %has_p -> (f32, f32, f32, f64, f64, f64) {
+              %n1, %n2, %n3, %w1, %w2, %w3 = scf.for %column = %c0 to %visible step %row_tile
+                  iter_args(%old_n1 = %zero_run, %old_n2 = %zero_run, %old_n3 = %zero_run,
+                            %old_w1 = %zero_run, %old_w2 = %zero_run, %old_w3 = %zero_run)
+                  -> (!run, !run, !run, !run, !run, !run) {
+                %s = tile.row_load %scores[%local, %column] : !scratch -> !run
+                %exponents = math.fma %s, %log2_es, %offsets : !run
+                %e = math.exp2 %exponents : !run
+                %a1 = arith.cmpf oge, %s, %t1s : !run
+                %a2 = arith.cmpf oge, %s, %t2s : !run
+                %a3 = arith.cmpf oge, %s, %t3s : !run
+                %one_1 = arith.select %a1, %one_run, %zero_run : !run_i1, !run
+                %one_2 = arith.select %a2, %one_run, %zero_run : !run_i1, !run
+                %one_3 = arith.select %a3, %one_run, %zero_run : !run_i1, !run
+                %new_n1 = arith.addf %old_n1, %one_1 : !run
+                %new_n2 = arith.addf %old_n2, %one_2 : !run
+                %new_n3 = arith.addf %old_n3, %one_3 : !run
+                %new_w1 = math.fma %one_1, %e, %old_w1 : !run
+                %new_w2 = math.fma %one_2, %e, %old_w2 : !run
+                %new_w3 = math.fma %one_3, %e, %old_w3 : !run
+                scf.yield %new_n1, %new_n2, %new_n3, %new_w1, %new_w2, %new_w3 : !run, !run, !run, !run, !run, !run
+              }
+              %n1_total = tile.total sum %n1 : !run -> f32
+              %n2_total = tile.total sum %n2 : !run -> f32
+              %n3_total = tile.total sum %n3 : !run -> f32
+              %w1_sum = tile.total sum %w1 : !run -> f32
+              %w1_total = arith.extf %w1_sum : f32 to f64
+              %w2_sum = tile.total sum %w2 : !run -> f32
+              %w2_total = arith.extf %w2_sum : f32 to f64
+              %w3_sum = tile.total sum %w3 : !run -> f32
+              %w3_total = arith.extf %w3_sum : f32 to f64
+              scf.yield %n1_total, %n2_total, %n3_total, %w1_total, %w2_total, %w3_total : f32, f32, f32, f64, f64, f64
+            } else {
+              %n1, %n2, %n3 = scf.for %column = %c0 to %visible step %row_tile
+                  iter_args(%old_n1 = %zero_run, %old_n2 = %zero_run, %old_n3 = %zero_run)
+                  -> (!run, !run, !run) {
+                %s = tile.row_load %scores[%local, %column] : !scratch -> !run
+                %a1 = arith.cmpf oge, %s, %t1s : !run
+                %a2 = arith.cmpf oge, %s, %t2s : !run
+                %a3 = arith.cmpf oge, %s, %t3s : !run
+                %one_1 = arith.select %a1, %one_run, %zero_run : !run_i1, !run
+                %one_2 = arith.select %a2, %one_run, %zero_run : !run_i1, !run
+                %one_3 = arith.select %a3, %one_run, %zero_run : !run_i1, !run
+                %new_n1 = arith.addf %old_n1, %one_1 : !run
+                %new_n2 = arith.addf %old_n2, %one_2 : !run
+                %new_n3 = arith.addf %old_n3, %one_3 : !run
+                scf.yield %new_n1, %new_n2, %new_n3 : !run, !run, !run
+              }
+              %n1_total = tile.total sum %n1 : !run -> f32
+              %n2_total = tile.total sum %n2 : !run -> f32
+              %n3_total = tile.total sum %n3 : !run -> f32
+              scf.yield %n1_total, %n2_total, %n3_total, %d0, %d0, %d0 : f32, f32, f32, f64, f64, f64
+            }
+            %count_1 = arith.cmpf oge, %c_1, %wanted : f32
+            %count_2 = arith.cmpf oge, %c_2, %wanted : f32
+            %count_3 = arith.cmpf oge, %c_3, %wanted : f32
+            %mass_1 = arith.cmpf oge, %m_1, %mass : f64
+            %mass_2 = arith.cmpf oge, %m_2, %mass : f64
+            %mass_3 = arith.cmpf oge, %m_3, %mass : f64
+            %e1 = arith.andi %count_1, %mass_1 : i1
+            %e2 = arith.andi %count_2, %mass_2 : i1
+            %e3 = arith.andi %count_3, %mass_3 : i1
+            // The highest threshold with enough is the new low end ...
+            %low_a = arith.select %e1, %t1, %low_1 : f32
+            %low_b = arith.select %e2, %t2, %low_a : f32
+            %low_c = arith.select %e3, %t3, %low_b : f32
+            %count_low_a = arith.select %e1, %c_1, %count_low_1 : f32
+            %count_low_b = arith.select %e2, %c_2, %count_low_a : f32
+            %count_low_c = arith.select %e3, %c_3, %count_low_b : f32
+            // ... the lowest without is the new high end.
+            %high_a = arith.select %e3, %high_1, %t3 : f32
+            %high_b = arith.select %e2, %high_a, %t2 : f32
+            %high_c = arith.select %e1, %high_b, %t1 : f32
+            %count_high_a = arith.select %e3, %count_high_1, %c_3 : f32
+            %count_high_b = arith.select %e2, %count_high_a, %c_2 : f32
+            %count_high_c = arith.select %e1, %count_high_b, %c_1 : f32
+            %mass_high_a = arith.select %e3, %mass_high_1, %m_3 : f64
+            %mass_high_b = arith.select %e2, %mass_high_a, %m_2 : f64
+            %mass_high_c = arith.select %e1, %mass_high_b, %m_1 : f64
+            %pass_next = arith.addi %pass_1, %i1 : i32
+            scf.yield %low_c, %high_c, %count_low_c, %count_high_c, %mass_high_c, %pass_next
+                : f32, f32, f32, f32, f64, i32
+          }
+
+          %between = arith.subf %count_low, %count_high : f32
+          %are_few = arith.cmpf ole, %between, %few : f32
+          %cut_1, %ties_1 = scf.if %are_few -> (f32, i32) {
+            // 4. One a lane, in the order of their numbers.
+            %lows = tile.splat %low : f32 -> !run
+            %highs = tile.splat %high : f32 -> !run
+            %found = scf.for %column = %c0 to %visible step %row_tile iter_args(%old = %i0) -> (i32) {
+              %s = tile.row_load %scores[%local, %column] : !scratch -> !run
+              %not_below = arith.cmpf oge, %s, %lows : !run
+              %not_above = arith.cmpf olt, %s, %highs : !run
+              %is_between = arith.andi %not_below, %not_above : !run_i1
+              %any = tile.any %is_between : !run_i1
+              %new = scf.if %any -> (i32) {
+                %ranks = tile.rank %is_between : !run_i1 -> !run_i32
+                %olds = tile.splat %old : i32 -> !run_i32
+                %places = arith.addi %ranks, %olds : !run_i32
+                tile.row_scatter %s at %places where %is_between into %close[%warp]
+                    : !run, !run_i32, !run_i1, !candidates
+                %ones = arith.extui %is_between : !run_i1 to !run_i32
+                %here = tile.total sum %ones : !run_i32 -> i32
+                %sum = arith.addi %old, %here : i32
+                scf.yield %sum : i32
+              } else {
+                scf.yield %old : i32
+              }
+              scf.yield %new : i32
+            }
+            %lane = tile.iota : !lane_i32
+            %founds = tile.splat %found : i32 -> !lane_i32
+            %is_one = arith.cmpi slt, %lane, %founds : !lane_i32
+            %stored = tile.row_load %close[%warp, %c0] : !candidates -> !lane
+            %lane_lowest = tile.splat %minus_inf : f32 -> !lane
+            %candidate = arith.select %is_one, %stored, %lane_lowest : !lane_i1, !lane
+            %lane_log2_e = tile.splat %log2_e : f32 -> !lane
+            %lane_offset = tile.splat %offset : f32 -> !lane
+            %exponent = math.fma %candidate, %lane_log2_e, %lane_offset : !lane
+            %weight = math.exp2 %exponent : !lane
+            %lane_zero = tile.splat %f0 : f32 -> !lane
+            %lane_one = tile.splat %f1 : f32 -> !lane
+            %better, %better_mass = scf.for %other = %c0 to %c32 step %c1
+                iter_args(%old_count = %lane_zero, %old_mass = %lane_zero) -> (!lane, !lane) {
+              %s = tile.pick %candidate[%other] : !lane -> f32
+              %w = tile.pick %weight[%other] : !lane -> f32
+              %ss = tile.splat %s : f32 -> !lane
+              %ws = tile.splat %w : f32 -> !lane
+              %other_i32 = arith.index_cast %other : index to i32
+              %others = tile.splat %other_i32 : i32 -> !lane_i32
+              %is_above = arith.cmpf ogt, %ss, %candidate : !lane
+              %is_equal = arith.cmpf oeq, %ss, %candidate : !lane
+              %is_earlier = arith.cmpi slt, %others, %lane : !lane_i32
+              %ties_before = arith.andi %is_equal, %is_earlier : !lane_i1
+              %is_better = arith.ori %is_above, %ties_before : !lane_i1
+              %one = arith.select %is_better, %lane_one, %lane_zero : !lane_i1, !lane
+              %new_count = arith.addf %old_count, %one : !lane
+              %new_mass = math.fma %one, %ws, %old_mass : !lane
+              scf.yield %new_count, %new_mass : !lane, !lane
+            }
+            // Needed: what comes before is not enough.
+            %count_highs = tile.splat %count_high : f32 -> !lane
+            %count_before = arith.addf %better, %count_highs : !lane
+            %wanteds = tile.splat %wanted : f32 -> !lane
+            %few_before = arith.cmpf olt, %count_before, %wanteds : !lane
+            %better_wide = arith.extf %better_mass : !lane to !lane_f64
+            %mass_highs = tile.splat %mass_high : f64 -> !lane_f64
+            %mass_before = arith.addf %better_wide, %mass_highs : !lane_f64
+            %masses = tile.splat %mass : f64 -> !lane_f64
+            %light_before = arith.cmpf olt, %mass_before, %masses : !lane_f64
+            %too_little = arith.ori %few_before, %light_before : !lane_i1
+            %needed = arith.andi %too_little, %is_one : !lane_i1
+            %negated = arith.subf %lane_zero, %candidate : !lane
+            %needed_only = arith.select %needed, %negated, %lane_lowest : !lane_i1, !lane
+            %negated_cut = tile.total max %needed_only : !lane -> f32
+            %cut_2 = arith.subf %f0, %negated_cut : f32
+            %cuts = tile.splat %cut_2 : f32 -> !lane
+            %on_cut = arith.cmpf oeq, %candidate, %cuts : !lane
+            %needed_on_cut = arith.andi %on_cut, %needed : !lane_i1
+            %ones = arith.extui %needed_on_cut : !lane_i1 to !lane_i32
+            %ties_2 = tile.total sum %ones : !lane_i32 -> i32
+            scf.yield %cut_2, %ties_2 : f32, i32
+          } else {
+            // More than 32 equal scores, all of them `low`: the r-th is needed if
+            // the blocks above and r - 1 of these are not enough.
+            %exponent_scaled = arith.mulf %low, %log2_e : f32
+            %exponent = arith.addf %exponent_scaled, %offset : f32
+            %exponents = tile.splat %exponent : f32 -> !lane
+            %weights = math.exp2 %exponents : !lane
+            %weight = tile.pick %weights[%c0] : !lane -> f32
+            %missing_count_f32 = arith.subf %wanted, %count_high : f32
+            %missing_count = arith.fptosi %missing_count_f32 : f32 to i32
+            %missing_mass = arith.subf %mass, %mass_high : f64
+            %weight_f64 = arith.extf %weight : f32 to f64
+            %share = arith.divf %missing_mass, %weight_f64 : f64
+            %share_whole_i32 = arith.fptosi %share : f64 to i32
+            %share_whole = arith.sitofp %share_whole_i32 : i32 to f64
+            %has_part = arith.cmpf ogt, %share, %share_whole : f64
+            %part = arith.extui %has_part : i1 to i32
+            %by_mass = arith.addi %share_whole_i32, %part : i32
+            %needs_mass = arith.cmpf ogt, %missing_mass, %d0 : f64
+            %mass_ties = arith.select %needs_mass, %by_mass, %i0 : i32
+            %ties_2 = arith.maxsi %missing_count, %mass_ties : i32
+            scf.yield %low, %ties_2 : f32, i32
+          }
+          scf.yield %cut_1, %ties_1 : f32, i32
+        }
+        scf.yield %cut_0, %ties_0 : f32, i32
+      }
+
+      // The list: what lies above the cut, the first `ties` on it, what is forced.
+      %list = tile.slice %indices[%batch, %head, %row] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+      %cuts = tile.splat %cut : f32 -> !run
+      %ties_all = tile.splat %ties : i32 -> !run_i32
+      %diagonals = tile.splat %diagonal_i32 : i32 -> !run_i32
+      %has_first = arith.cmpi ne, %keep_first, %c0 : index
+      %first_visible = arith.minsi %keep_first, %visible : index
+      %keep_first_i32 = arith.index_cast %first_visible : index to i32
+      %keep_firsts = tile.splat %keep_first_i32 : i32 -> !run_i32
+      %length, %ties_seen = scf.for %column = %c0 to %visible step %row_tile
+          iter_args(%old_length = %i0, %old_ties = %i0) -> (i32, i32) {
+        %s = tile.row_load %scores[%local, %column] : !scratch -> !run
+        %start = arith.index_cast %column : index to i32
+        %starts = tile.splat %start : i32 -> !run_i32
+        %places = arith.addi %starts, %numbers : !run_i32
+        %above = arith.cmpf ogt, %s, %cuts : !run
+        %tied = arith.cmpf oeq, %s, %cuts : !run
+        %has_ties = tile.any %tied : !run_i1
+        %tied_kept, %ties_now = scf.if %has_ties -> (!run_i1, i32) {
+          %in_run = tile.rank %tied : !run_i1 -> !run_i32
+          %olds = tile.splat %old_ties : i32 -> !run_i32
+          %ranks = arith.addi %in_run, %olds : !run_i32
+          %is_early = arith.cmpi slt, %ranks, %ties_all : !run_i32
+          %early_ties = arith.andi %tied, %is_early : !run_i1
+          %ones = arith.extui %tied : !run_i1 to !run_i32
+          %here = tile.total sum %ones : !run_i32 -> i32
+          %sum = arith.addi %old_ties, %here : i32
+          scf.yield %early_ties, %sum : !run_i1, i32
+        } else {
+          scf.yield %tied, %old_ties : !run_i1, i32
+        }
+        // What lies behind the row's end is below every cut, or tied with -inf and
+        // behind all of `ties`; so is never selected.
+        %selected = arith.ori %above, %tied_kept : !run_i1
+        %is_first = arith.cmpi slt, %places, %keep_firsts : !run_i32
+        %with_first_free = arith.ori %selected, %is_first : !run_i1
+        %with_first = arith.select %has_first, %with_first_free, %selected : !run_i1
+        %is_diagonal = arith.cmpi eq, %places, %diagonals : !run_i32
+        %with_diagonal = arith.ori %with_first, %is_diagonal : !run_i1
+        %keep = arith.select %keep_diagonal, %with_diagonal, %with_first : !run_i1
+        %ranks = tile.rank %keep : !run_i1 -> !run_i32
+        %old_lengths = tile.splat %old_length : i32 -> !run_i32
+        %slots = arith.addi %ranks, %old_lengths : !run_i32
+        tile.scatter %places at %slots where %keep into %list
+            : !run_i32, !run_i32, !run_i1, !tile.view<1 x i32>
+        %ones = arith.extui %keep : !run_i1 to !run_i32
+        %here = tile.total sum %ones : !run_i32 -> i32
+        %new_length = arith.addi %old_length, %here : i32
+        scf.yield %new_length, %ties_now : i32, i32
+      }
+      %length_index = arith.index_cast %length : i32 to index
+      tile.fill_rest %minus_one into %list[%length_index] : i32, !tile.view<1 x i32>
+      tile.store_scalar %length, %list_counts[%row] : i32, !tile.view<1 x i32>
+    }
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// convert-tile-to-nvvm: teams, their shared memory, exact dots, rank-1 tensors.
+// RUN: sparge-opt %s --tile-specialise="parameters=n=16" --convert-tile-to-nvvm --canonicalize --cse --split-input-file | FileCheck %s
+
+// Staged rows: 2 * 5 pieces of 512 bytes and 16 factors, in multiples of 128; four
+// words beyond the end of each of two rows of scratch, whose columns follow from
+// the size in slot 3.
+// CHECK-LABEL: llvm.func @team(
+// CHECK-SAME: nvvm.cluster_dim = array<i32: 8, 1, 1>
+// CHECK-SAME: nvvm.maxntid = array<i32: 128, 1, 1>, nvvm.minctasm = 2 : i32
+// CHECK-SAME: spargejit.dynamic_shared = [array<i64: 8, 64, 3>], spargejit.members = 8 : i64
+// CHECK-SAME: spargejit.shared_bytes = 5280 : i64, spargejit.starts_early = true
+// CHECK-SAME: spargejit.threads = 128 : i64
+// CHECK: griddepcontrol.launch_dependents;
+// CHECK: griddepcontrol.wait;
+// Eight rows at a time: load, scale, split, store.
+// CHECK: scf.for
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: llvm.nvvm.ff2f16x2.rn
+// CHECK: st.shared.v4.b32
+// CHECK: nvvm.barrier0
+// CHECK: barrier.cluster.arrive.release.aligned;
+// CHECK: barrier.cluster.wait.acquire.aligned;
+// High · low, low · high, high · high.
+// CHECK-COUNT-30: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+// CHECK-NOT: mma.sync
+// CHECK: mapa.shared::cluster.u32
+// CHECK: st.shared::cluster.f32
+tile.kernel @team(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %member, %warp = tile.team members 8 warps 4 ctas 2 : index, index
+  tile.launch_next
+  tile.launch_wait
+  %columns = tile.dim %x, 2 : !tile.global<4 x f32>
+  %scratch = tile.scratch %columns multiple %c64 : !tile.scratch<2, f32>
+  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  %q = tile.stage %view[%c0] : !tile.view<2 x f32> -> !tile.staged<16 x 72>
+  tile.team_barrier
+  %s = tile.dot_staged %view[%warp], %q : !tile.view<2 x f32>, !tile.staged<16 x 72> -> tensor<16x16xf32>
+  tile.spread %s, %scratch[%warp] : tensor<16x16xf32>, !tile.scratch<2, f32>
+}
+
+// -----
+
+// Each lane has four neighbouring elements, and once more 128 elements on.
+// CHECK-LABEL: llvm.func @rows(
+// CHECK-SAME: spargejit.members = 1 : i64
+// CHECK-COUNT-2: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK-COUNT-7: arith.addf
+// CHECK-COUNT-5: nvvm.shfl.sync bfly
+// CHECK-COUNT-8: nvvm.vote.sync ballot
+// CHECK: llvm.intr.ctpop
+// CHECK-COUNT-8: st.global.b32
+// CHECK: st.global.v4.b32
+tile.kernel @rows(%x: !tile.global<4 x f32>, %l: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c256 = arith.constant 256 : index
+  %zero = arith.constant 0 : i32
+  %member, %warp = tile.team members 1 warps 4 ctas 2 : index, index
+  %scratch = tile.scratch %c256 multiple %c256 : !tile.scratch<4, f32>
+  %list = tile.slice %l[%c0, %c0, %c0] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+  %row = tile.row_load %scratch[%warp, %c0] : !tile.scratch<4, f32> -> tensor<256xf32>
+  %sum = tile.total sum %row : tensor<256xf32> -> f32
+  %sums = tile.splat %sum : f32 -> tensor<256xf32>
+  %keep = arith.cmpf olt, %row, %sums : tensor<256xf32>
+  %ranks = tile.rank %keep : tensor<256xi1> -> tensor<256xi32>
+  %numbers = tile.iota : tensor<256xi32>
+  tile.scatter %numbers at %ranks where %keep into %list : tensor<256xi32>, tensor<256xi32>, tensor<256xi1>, !tile.view<1 x i32>
+  tile.fill_rest %zero into %list[%c256] : i32, !tile.view<1 x i32>
+}
+
+// -----
+
+// Rows at multiples of 16 bytes are read in 16-byte pieces, others by element.
+// CHECK-LABEL: llvm.func @sums(
+// CHECK: scf.if
+// CHECK: scf.for
+// CHECK-COUNT-8: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK: } else {
+// CHECK: llvm.load {{.*}} : !llvm.ptr<1> -> bf16
+// CHECK: nvvm.shfl.sync idx
+// CHECK: st.global.v4.f32
+tile.kernel @sums(%x: !tile.global<4 x bf16>, %y: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %member, %warp = tile.team members 1 warps 4 ctas 2 : index, index
+  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+  %to = tile.slice %y[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  %sum = tile.sum_rows %view[%c0 to %c64] : !tile.view<2 x bf16> -> tensor<72xf32>
+  tile.store %sum, %to[%warp, %c0] : tensor<72xf32>, !tile.view<2 x f32>
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one warp does with rank-1 tensors: sum_rows, total, pick, rank, scatter,
+// row_scatter, fill_rest, store_scalar.
+// RUN: sparge-opt %s | sparge-opt | FileCheck %s
+// RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
+// RUN: sparge-opt %s --tile-specialise="parameters=n=64,dim=72,elem=bfloat16" | FileCheck %s --check-prefix=FIXED
+
+// CHECK-LABEL: tile.kernel @rows
+// CHECK: %[[SUM:.*]] = tile.sum_rows %{{.*}}[%[[C0:.*]] to %[[C0]]] : !tile.view<2 x !tile.element<"elem">> -> tensor<?xf32, #tile.sizes<dim>>
+// CHECK: tile.total max %[[SUM]] : tensor<?xf32, #tile.sizes<dim>> -> f32
+// CHECK: %[[IOTA:.*]] = tile.iota
+// CHECK: %[[TOTAL:.*]] = tile.total sum %[[IOTA]] : tensor<32xi32> -> i32
+// CHECK: tile.pick %[[IOTA]][%[[C0]]] : tensor<32xi32> -> i32
+// CHECK: %[[RANK:.*]] = tile.rank %[[WHERE:.*]] : tensor<32xi1> -> tensor<32xi32>
+// CHECK: tile.scatter %[[IOTA]] at %[[RANK]] where %[[WHERE]] into %[[LIST:.*]] : tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<1 x i32>
+// CHECK: tile.row_scatter %[[IOTA]] at %[[RANK]] where %[[WHERE]] into %{{.*}}[%[[C0]]] : tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.scratch<4, i32>
+// CHECK: tile.fill_rest %[[TOTAL]] into %[[LIST]][%[[C0]]] : i32, !tile.view<1 x i32>
+// CHECK: tile.store_scalar %[[TOTAL]], %[[LIST]][%[[C0]]] : i32, !tile.view<1 x i32>
+// FIXED: tile.sum_rows {{.*}} : !tile.view<2 x bf16> -> tensor<72xf32>
+tile.kernel @rows(%x: !tile.global<4 x !tile.element<"elem">>, %l: !tile.global<4 x i32>) parameters [elem, n, dim] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %member, %warp = tile.team members 1 warps 4 ctas 1 : index, index
+  %scratch = tile.scratch %c32 multiple %c32 : !tile.scratch<4, i32>
+  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x !tile.element<"elem">> -> !tile.view<2 x !tile.element<"elem">>
+  %list = tile.slice %l[%c0, %c0, %c0] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+  %sum = tile.sum_rows %view[%c0 to %c0] : !tile.view<2 x !tile.element<"elem">> -> tensor<?xf32, #tile.sizes<dim>>
+  %max = tile.total max %sum : tensor<?xf32, #tile.sizes<dim>> -> f32
+  %iota = tile.iota : tensor<32xi32>
+  %total = tile.total sum %iota : tensor<32xi32> -> i32
+  %first = tile.pick %iota[%c0] : tensor<32xi32> -> i32
+  %firsts = tile.splat %first : i32 -> tensor<32xi32>
+  %where = arith.cmpi ne, %iota, %firsts : tensor<32xi32>
+  %rank = tile.rank %where : tensor<32xi1> -> tensor<32xi32>
+  tile.scatter %iota at %rank where %where into %list : tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<1 x i32>
+  tile.row_scatter %iota at %rank where %where into %scratch[%c0] : tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.scratch<4, i32>
+  tile.fill_rest %total into %list[%c0] : i32, !tile.view<1 x i32>
+  tile.store_scalar %total, %list[%c0] : i32, !tile.view<1 x i32>
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the ops on a warp's rank-1 tensors refuse.
+// RUN: sparge-opt %s -verify-diagnostics -split-input-file
+
+tile.kernel @sum_rows_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %v = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  // expected-error @below {{expects a view of rank 2 and bf16 or f16, got '!tile.view<2 x f32>'}}
+  %s = tile.sum_rows %v[%c0 to %c0] : !tile.view<2 x f32> -> tensor<64xf32>
+}
+
+// -----
+
+tile.kernel @sum_rows_c2_type(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %v = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+  // expected-error @below {{expects a rank-1 tensor of f32, got 'tensor<8x64xf32>'}}
+  %s = tile.sum_rows %v[%c0 to %c0] : !tile.view<2 x bf16> -> tensor<8x64xf32>
+}
+
+// -----
+
+tile.kernel @sum_rows_c2_size(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %v = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+  // expected-error @below {{expects a multiple of 8 elements up to 256, got 12}}
+  %s = tile.sum_rows %v[%c0 to %c0] : !tile.view<2 x bf16> -> tensor<12xf32>
+}
+
+// -----
+
+tile.kernel @total_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %i = tile.iota : tensor<32xi32>
+  // expected-error @below {{expects a rank-1 tensor of i32, f32 or f64 and one of its elements, got 'tensor<32xi32>' and 'f32'}}
+  %s = tile.total sum %i : tensor<32xi32> -> f32
+}
+
+// -----
+
+tile.kernel @pick_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %i = tile.iota : tensor<64xi32>
+  // expected-error @below {{expects a rank-1 tensor of at most 32 i32 or f32 and one of its elements, got 'tensor<64xi32>' and 'i32'}}
+  %s = tile.pick %i[%c0] : tensor<64xi32> -> i32
+}
+
+// -----
+
+tile.kernel @rank_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %i = tile.iota : tensor<32xi32>
+  // expected-error @below {{expects a rank-1 tensor of i1 and one of i32 of its size, got 'tensor<32xi32>' and 'tensor<32xi32>'}}
+  %r = tile.rank %i : tensor<32xi32> -> tensor<32xi32>
+}
+
+// -----
+
+tile.kernel @scatter_c1_view(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %t = arith.constant true
+  %i = tile.iota : tensor<32xi32>
+  %w = tile.splat %t : i1 -> tensor<32xi1>
+  %v = tile.slice %x[%c0, %c0] : !tile.global<4 x i32> -> !tile.view<2 x i32>
+  // expected-error @below {{expects a view of rank 1, got '!tile.view<2 x i32>'}}
+  tile.scatter %i at %i where %w into %v : tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<2 x i32>
+}
+
+// -----
+
+tile.kernel @scatter_c1_type(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %t = arith.constant true
+  %i = tile.iota : tensor<32xi32>
+  %w = tile.splat %t : i1 -> tensor<32xi1>
+  %v = tile.slice %x[%c0, %c0, %c0] : !tile.global<4 x f32> -> !tile.view<1 x f32>
+  // expected-error @below {{expects values of the 32-bit elements 'f32', got 'tensor<32xi32>'}}
+  tile.scatter %i at %i where %w into %v : tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<1 x f32>
+}
+
+// -----
+
+tile.kernel @scatter_c2(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %t = arith.constant true
+  %i = tile.iota : tensor<32xi32>
+  %w = tile.splat %t : i1 -> tensor<64xi1>
+  %v = tile.slice %x[%c0, %c0, %c0] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+  // expected-error @below {{expects positions of i32 and a mask of i1 of the values' size, got 'tensor<32xi32>' and 'tensor<64xi1>'}}
+  tile.scatter %i at %i where %w into %v : tensor<32xi32>, tensor<32xi32>, tensor<64xi1>, !tile.view<1 x i32>
+}
+
+// -----
+
+tile.kernel @row_scatter_c1(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c32 = arith.constant 32 : index
+  %t = arith.constant true
+  %i = tile.iota : tensor<32xi32>
+  %w = tile.splat %t : i1 -> tensor<32xi1>
+  %s = tile.scratch %c32 multiple %c32 : !tile.scratch<4, f32>
+  // expected-error @below {{expects values of the 32-bit elements 'f32', got 'tensor<32xi32>'}}
+  tile.row_scatter %i at %i where %w into %s[%c32] : tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.scratch<4, f32>
+}
+
+// -----
+
+tile.kernel @row_scatter_c2(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c32 = arith.constant 32 : index
+  %t = arith.constant true
+  %i = tile.iota : tensor<32xi32>
+  %w = tile.splat %t : i1 -> tensor<16xi1>
+  %s = tile.scratch %c32 multiple %c32 : !tile.scratch<4, i32>
+  // expected-error @below {{expects positions of i32 and a mask of i1 of the values' size, got 'tensor<32xi32>' and 'tensor<16xi1>'}}
+  tile.row_scatter %i at %i where %w into %s[%c32] : tensor<32xi32>, tensor<32xi32>, tensor<16xi1>, !tile.scratch<4, i32>
+}
+
+// -----
+
+tile.kernel @fill_rest_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %i = arith.constant 0 : i32
+  %v = tile.slice %x[%c0, %c0, %c0] : !tile.global<4 x f32> -> !tile.view<1 x f32>
+  // expected-error @below {{expects a value and a rank-1 view of 32-bit elements of its type, got 'i32' and '!tile.view<1 x f32>'}}
+  tile.fill_rest %i into %v[%c0] : i32, !tile.view<1 x f32>
+}
+
+// -----
+
+tile.kernel @store_scalar_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 0.0 : f32
+  %v = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  // expected-error @below {{expects a value and a rank-1 view of 32-bit elements of its type, got 'f32' and '!tile.view<2 x f32>'}}
+  tile.store_scalar %f, %v[%c0] : f32, !tile.view<2 x f32>
+}
