@@ -30,6 +30,10 @@ PreparedPlans::prepareLaunch(const MethodPlan &plan, const PlanLaunch &launch,
                                      (*text)->parameters);
   if (!spec.ok())
     return spec.status();
+  // What the kernel does not declare means nothing to it.
+  for (const auto &[name, value] : (*text)->tuning)
+    if (auto it = spec->parameters.find(name); it != spec->parameters.end())
+      it->second = value;
   auto kernel = device_.load(*spec, **text);
   if (!kernel.ok())
     return kernel.status();

@@ -25,6 +25,9 @@ CommandBody addDumpCommand(CLI::App &app);
 CommandBody addCompileCommand(CLI::App &app);
 CommandBody addInfoCommand(CLI::App &app);
 CommandBody addCacheCommand(CLI::App &app);
+CommandBody addWarmupCommand(CLI::App &app);
+CommandBody addTuneCommand(CLI::App &app);
+CommandBody addRecordsCommand(CLI::App &app);
 
 /// Prints to standard output, indented, keys in the order set. Numbers that are
 /// not finite become null; bytes that are not UTF-8 are replaced.

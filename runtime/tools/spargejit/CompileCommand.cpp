@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `spargejit compile`: writes kernels as artifacts, one folder each with the
-// object or PTX and a manifest that says what it is and how it is launched.
-#include "kernels_ir/embed/EmbeddedTexts.h"
-#include "runtime/cache/KernelKey.h"
-#include "runtime/jit/CodeGenerator.h"
+// `spargejit compile`: writes kernels into a pack, one folder each with the
+// code and a manifest that says what it is and how it is launched.
+#include "autotune/db/ProblemLists.h"
 #include "runtime/plan/MethodLibrary.h"
 #include "runtime/tools/spargejit/Commands.h"
-#include "runtime/tools/spargejit/files/FileAccess.h"
+#include "runtime/tools/spargejit/PackWriter.h"
 #include "runtime/tools/spargejit/options/KernelOptions.h"
 #include "runtime/tools/spargejit/report/Note.h"
 #include "runtime/tools/spargejit/report/Progress.h"
-#include "spargejit/library.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <filesystem>
 #include <memory>
 #include <set>
 
@@ -23,154 +20,90 @@ namespace spargejit::tool {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr int kManifestVersion = 1;
-
 constexpr const char *kDetails =
-    R"(Each kernel becomes a folder DIR/<kernel>-<key> with
-  kernel.o or kernel.ptx   the code
-  manifest.json            parameters, target, arguments, launch, digest
+    R"(DIR becomes a pack: point SPARGEJIT_PACK at it, and kernels come from there,
+also in a build without the compiler. Each kernel is a folder DIR/<kernel>-<key>
+with
+  kernel.o, kernel.ptx or kernel.cubin   the code
+  manifest.json   parameters, target, arguments, launch, digest
+Beside them are the methods' plans and an index. A later run adds to a pack.
 
 all compiles every kernel that the built-in methods need for the given head
 dimension, dtype, mask block and --causal; method:NAME those of one method.
+--problems takes these from a list of models' workloads. GPU kernels need a
+ptxas program, but no GPU.
 
 Examples:
-  spargejit compile all --head-dim 128 --dtype bfloat16 -o artifacts
-  spargejit compile method:topk --mask-block 128x16 -o artifacts
-  spargejit compile attention_fwd --set tile_kv=128 -o artifacts)";
+  spargejit compile all --head-dim 128 --dtype bfloat16 -o pack
+  spargejit compile all --arch sm_90a --problems wan -o pack
+  spargejit compile method:topk --mask-block 128x16 -o pack
+  spargejit compile attention_fwd --set tile_kv=128 -o pack)";
 
 struct CompileOptions {
   std::string kernel;
   KernelOptions kernelOptions;
+  std::vector<std::string> problems;
   std::string folder;
+  bool keepPtx = false;
   bool json = false;
 };
 
-const char *kindName(KernelArgument::Kind kind) {
-  switch (kind) {
-  case KernelArgument::Kind::Tensor:
-    return "tensor";
-  case KernelArgument::Kind::Index:
-    return "index";
-  case KernelArgument::Kind::Float:
-    return "float";
-  }
-  return "";
-}
-
-/// What only GPU kernels have.
-void addGpuLaunch(const LaunchInfo &launch, Json &json) {
-  json["threads"] = launch.threads;
-  json["shared_bytes"] = launch.sharedBytes;
-  json["persistent"] = launch.persistent;
-  json["tensor_maps"] = Json::array();
-  for (const TensorMap &map : launch.tensorMaps)
-    json["tensor_maps"].push_back(
-        {{"argument", map.argument},
-         {"element_type", dataTypeName(map.elementType)},
-         {"box_rows", map.boxRows},
-         {"box_columns", map.boxColumns},
-         {"swizzle_bytes", map.swizzleBytes}});
-}
-
-Json launchAsJson(const LaunchInfo &launch) {
-  Json arguments = Json::array();
-  for (const KernelArgument &argument : launch.arguments)
-    arguments.push_back({{"name", argument.name},
-                         {"kind", kindName(argument.kind)},
-                         {"rank", argument.rank},
-                         {"first_slot", argument.firstSlot}});
-  Json dynamic = Json::array();
-  for (const DynamicScratch &scratch : launch.dynamicScratch)
-    dynamic.push_back({{"bytes_per_column", scratch.bytesPerColumn},
-                       {"columns_multiple", scratch.columnsMultiple},
-                       {"columns_slot", scratch.columnsSlot}});
-  return {{"entry", launch.entryName},
-          {"arguments", arguments},
-          {"grid_argument", launch.gridArgument},
-          {"grid_tile", launch.gridTile},
-          {"static_scratch_bytes", launch.staticScratchBytes},
-          {"dynamic_scratch", dynamic}};
-}
-
-Json manifestOf(const MethodKernel &kernel, const cache::KernelKey &key,
-                const KernelArtifact &artifact, const std::string &fileName) {
-  Json launch = launchAsJson(artifact.launch);
-  if (!artifact.target.isHost())
-    addGpuLaunch(artifact.launch, launch);
-  Json parameters = Json::object();
-  for (const auto &[name, value] : kernel.spec.parameters)
-    parameters[name] = cache::parameterText(value);
-  return {{"manifest_version", kManifestVersion},
-          {"kernel", kernel.spec.kernel},
-          {"key", key.hex()},
-          {"spargejit", version()},
-          {"code_generator", jit::builtInCodeGenerator().identity()},
-          {"target",
-           {{"architecture", artifact.target.architecture},
-            {"cpu", artifact.target.cpu},
-            {"features", artifact.target.features}}},
-          {"parameters", parameters},
-          {"launch", launch},
-          {"file", fileName},
-          {"bytes", artifact.code.size()},
-          {"xxh3_128", hashText(artifact.code).hex()}};
-}
-
-/// Compiles one kernel and writes its folder; returns the folder's path.
-Result<std::string> writeArtifact(const MethodKernel &kernel,
-                                  const cache::KernelKey &key,
-                                  const std::string &folder) {
-  Result<KernelArtifact> artifact = jit::builtInCodeGenerator().compileKernel(
-      kernel.source.text, kernel.source.fileName, kernel.spec);
-  if (!artifact)
-    return Status(artifact.status())
-        .withContext(cache::describeSpec(kernel.spec));
-  std::filesystem::path place =
-      std::filesystem::path(folder) /
-      fmt::format("{}-{}", kernel.spec.kernel, key.hex());
-  std::error_code failure;
-  std::filesystem::create_directories(place, failure);
-  if (failure)
-    return Status(ErrorCode::IoError,
-                  fmt::format("-o: {}: {}", place.string(), failure.message()));
-  std::string fileName = artifact->target.isHost() ? "kernel.o" : "kernel.ptx";
-  Json manifest = manifestOf(kernel, key, *artifact, fileName);
-  for (const auto &[name, text] :
-       {std::pair<std::string, std::string>{fileName, artifact->code},
-        {"manifest.json",
-         manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"}})
-    if (Status status = files::writeTextFile((place / name).string(), text);
-        !status)
-      return Status(status).withContext("-o");
-  return place.string();
-}
-
-Result<std::vector<MethodKernel>> kernelsFor(const CompileOptions &options) {
+/// The built-in methods that the request names; none for a single kernel.
+std::vector<std::string> methodsOf(const CompileOptions &options) {
   const std::string methodPrefix = "method:";
-  std::vector<std::string> methods;
   if (options.kernel == "all")
-    methods = plan::MethodLibrary().names();
-  else if (options.kernel.starts_with(methodPrefix))
-    methods = {options.kernel.substr(methodPrefix.size())};
+    return plan::MethodLibrary().names();
+  if (options.kernel.starts_with(methodPrefix))
+    return {options.kernel.substr(methodPrefix.size())};
+  return {};
+}
+
+/// The options of each class of problems that is asked for.
+Result<std::vector<KernelOptions>> classesOf(const CompileOptions &options) {
+  if (options.problems.empty())
+    return std::vector<KernelOptions>{options.kernelOptions};
+  std::vector<KernelOptions> classes;
+  std::set<std::string> seen;
+  for (const std::string &list : options.problems) {
+    auto problems = autotune::problemList(list);
+    if (!problems)
+      failUsage("--problems", problems.status().message());
+    for (const autotune::ProblemShape &problem : *problems) {
+      KernelOptions kind = options.kernelOptions;
+      kind.dtype = dataTypeName(problem.dtype);
+      kind.headDim = problem.headDim;
+      kind.maskBlock =
+          fmt::format("{}x{}", problem.maskBlockQ, problem.maskBlockKv);
+      kind.causal = kind.causal || problem.causal;
+      if (seen.insert(fmt::format("{} {} {} {}", kind.dtype, kind.headDim,
+                                  kind.maskBlock, kind.causal))
+              .second)
+        classes.push_back(std::move(kind));
+    }
+  }
+  return classes;
+}
+
+/// The kernels of one class of problems; notes what does not exist.
+Result<std::vector<MethodKernel>> kernelsFor(const CompileOptions &options,
+                                             const KernelOptions &kind) {
+  const std::vector<std::string> methods = methodsOf(options);
   std::vector<MethodKernel> kernels;
   if (methods.empty()) {
-    Result<KernelSource> source =
-        findKernel(options.kernel, options.kernelOptions.arch);
+    Result<KernelSource> source = findKernel(options.kernel, kind.arch);
     if (!source)
       return source.status();
-    Result<KernelSpec> spec = makeSpec(*source, options.kernelOptions);
+    Result<KernelSpec> spec = makeSpec(*source, kind);
     if (!spec)
       return spec.status();
     kernels.push_back({*std::move(source), *std::move(spec)});
     return kernels;
   }
-  if (!options.kernelOptions.sets.empty())
+  if (!kind.sets.empty())
     failUsage("--set", "expected with a single kernel only, got it with " +
                            options.kernel);
   for (const std::string &method : methods) {
-    auto ofMethod = kernelsOfMethod(method, options.kernelOptions);
+    auto ofMethod = kernelsOfMethod(method, kind);
     // All means all that there are.
     if (options.kernel == "all" && !ofMethod &&
         ofMethod.status().code() == ErrorCode::Unsupported) {
@@ -184,32 +117,49 @@ Result<std::vector<MethodKernel>> kernelsFor(const CompileOptions &options) {
   return kernels;
 }
 
-Result<int> compile(const CompileOptions &options) {
-  Result<std::vector<MethodKernel>> kernels = kernelsFor(options);
-  if (!kernels)
-    return kernels.status();
-  report::Progress progress;
-  progress.expect(static_cast<double>(kernels->size()));
-  std::set<std::string> written;
-  std::vector<std::string> folders;
-  for (const MethodKernel &kernel : *kernels) {
-    progress.step("compiling " + kernel.spec.kernel, 1);
-    cache::KernelKey key =
-        cache::KernelKey::of(kernel.spec, kernel.source.text,
-                             jit::builtInCodeGenerator().identity());
-    if (!written.insert(key.hex()).second)
-      continue;
-    Result<std::string> folder = writeArtifact(kernel, key, options.folder);
-    if (!folder)
-      return folder.status();
-    folders.push_back(*folder);
+void printResult(const CompileOptions &options, const PackWriter &writer) {
+  if (writer.lacksAssembler())
+    report::note("no ptxas program was found (SPARGEJIT_PTXAS, PATH): the "
+                 "kernels are PTX, which the driver assembles when it loads "
+                 "them");
+  if (options.json) {
+    printJson(
+        {{"pack", options.folder}, {"artifacts", writer.kernelFolders()}});
+    return;
   }
+  for (const std::string &folder : writer.kernelFolders())
+    fmt::print("{}\n", folder);
+}
+
+Result<int> compile(const CompileOptions &options) {
+  auto classes = classesOf(options);
+  if (!classes)
+    return classes.status();
+  std::vector<MethodKernel> kernels;
+  for (const KernelOptions &kind : *classes) {
+    auto ofClass = kernelsFor(options, kind);
+    if (!ofClass)
+      return ofClass.status();
+    kernels.insert(kernels.end(), ofClass->begin(), ofClass->end());
+  }
+  auto writer = PackWriter::open(
+      options.folder, targetOf(options.kernelOptions), options.keepPtx);
+  if (!writer)
+    return writer.status();
+  report::Progress progress;
+  progress.expect(static_cast<double>(kernels.size()));
+  for (const MethodKernel &kernel : kernels) {
+    progress.step("compiling " + kernel.spec.kernel, 1);
+    if (Status status = writer->add(kernel); !status)
+      return status;
+  }
+  for (const std::string &method : methodsOf(options))
+    if (Status status = writer->addPlan(method); !status)
+      return status;
   progress.finish();
-  if (options.json)
-    printJson({{"artifacts", folders}});
-  else
-    for (const std::string &folder : folders)
-      fmt::print("{}\n", folder);
+  if (Status status = writer->finish(); !status)
+    return status;
+  printResult(options, *writer);
   return 0;
 }
 
@@ -218,7 +168,8 @@ Result<int> compile(const CompileOptions &options) {
 CommandBody addCompileCommand(CLI::App &app) {
   auto options = std::make_shared<CompileOptions>();
   CLI::App *command = app.add_subcommand(
-      "compile", "Write kernels as artifacts for builds without the compiler");
+      "compile",
+      "Write kernels into a pack, for machines without the compiler");
   command->footer(kDetails);
   command
       ->add_option("KERNEL", options->kernel,
@@ -227,6 +178,14 @@ CommandBody addCompileCommand(CLI::App &app) {
       ->type_name("")
       ->required();
   addKernelOptions(*command, options->kernelOptions);
+  command
+      ->add_option("--problems", options->problems,
+                   fmt::format("Head dimensions, dtypes and mask blocks of: {}",
+                               fmt::join(autotune::problemListNames(), ", ")))
+      ->type_name("LIST")
+      ->delimiter(',');
+  command->add_flag("--keep-ptx", options->keepPtx,
+                    "Leave GPU kernels as PTX text");
   command->add_option("-o,--output", options->folder, "Folder to write to")
       ->type_name("DIR")
       ->required();

@@ -25,7 +25,22 @@ constexpr const char *kDetails = R"(Examples:
   spargejit info
   spargejit info --json)";
 
-constexpr const char *kMemoryCache = "kernels are kept in memory, per process";
+std::string describeCache() {
+  const Result<Environment> &settings = environment();
+  if (!settings || settings->cacheFolder.empty())
+    return "kernels are kept in memory, per process (no cache folder)";
+  return fmt::format("{}, at most {} MB", settings->cacheFolder,
+                     settings->cacheMaxMegabytes);
+}
+
+Json cacheAsJson() {
+  const Result<Environment> &settings = environment();
+  if (!settings || settings->cacheFolder.empty())
+    return {{"kind", "memory"}, {"folder", nullptr}};
+  return {{"kind", "disk"},
+          {"folder", settings->cacheFolder},
+          {"max_megabytes", settings->cacheMaxMegabytes}};
+}
 
 std::vector<std::string> namesOf(const std::string &folder) {
   std::vector<std::string> names;
@@ -71,6 +86,8 @@ std::string describeEnvironment() {
     return "invalid: " + settings.status().message();
   std::string text = settings->jit ? "compiling allowed"
                                    : "compiling forbidden (SPARGEJIT_JIT)";
+  for (const std::string &pack : settings->packFolders)
+    text += fmt::format(", kernels from the pack {} (SPARGEJIT_PACK)", pack);
   if (!settings->dumpFolder.empty())
     text += fmt::format(", stages dumped to {} (SPARGEJIT_DUMP)",
                         settings->dumpFolder);
@@ -98,7 +115,7 @@ void printText() {
   table.text("libnvrtc", describe(probeNvrtc()));
   table.text("command runs on", "cpu");
   table.gap();
-  table.text("cache", kMemoryCache);
+  table.text("cache", describeCache());
   table.text("settings", describeEnvironment());
   table.text("methods",
              fmt::format("{}", fmt::join(namesOf("methods/"), ", ")));
@@ -122,7 +139,7 @@ void printAsJson() {
   json["libcuda"] = toJson(probeCudaDriver());
   json["libnvrtc"] = toJson(probeNvrtc());
   json["command_runs_on"] = {"cpu"};
-  json["cache"] = {{"kind", "memory"}, {"folder", nullptr}};
+  json["cache"] = cacheAsJson();
   json["settings"] = describeEnvironment();
   json["methods"] = namesOf("methods/");
   json["kernels"] = kernelNames();

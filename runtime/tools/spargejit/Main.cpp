@@ -140,6 +140,9 @@ int mainBody(int argc, char **argv) {
   bodies.emplace_back("compile", addCompileCommand(app));
   bodies.emplace_back("info", addInfoCommand(app));
   bodies.emplace_back("cache", addCacheCommand(app));
+  bodies.emplace_back("warmup", addWarmupCommand(app));
+  bodies.emplace_back("tune", addTuneCommand(app));
+  bodies.emplace_back("records", addRecordsCommand(app));
 
   try {
     app.parse(argc, argv);

@@ -300,7 +300,7 @@ kernelsOfMethod(const std::string &method, const KernelOptions &options) {
 std::vector<TextSummary> listTexts(const std::string &folder) {
   std::vector<TextSummary> summaries;
   for (const kernels_ir::EmbeddedText &text : kernels_ir::embeddedTexts())
-    if (text.path.starts_with(folder)) {
+    if (text.path.starts_with(folder) && text.path.ends_with(".mlir")) {
       std::string name = nameOf(text.path);
       summaries.push_back(
           {name, std::string(text.path), summaryOf(text.text, name)});

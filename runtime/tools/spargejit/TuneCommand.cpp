@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `spargejit tune`: finds the fastest configuration of the attention kernel for
+// each problem of a list and appends what it measured to a file of records.
+#include "autotune/db/RecordFile.h"
+#include "autotune/space/ConfigSpace.h"
+#include "kernels_ir/embed/EmbeddedTexts.h"
+#include "runtime/plan/DefaultTuning.h"
+#include "runtime/tools/spargejit/Commands.h"
+#include "runtime/tools/spargejit/TuneDevice.h"
+#include "runtime/tools/spargejit/TuningFacts.h"
+#include "runtime/tools/spargejit/options/OptionChecks.h"
+#include "runtime/tools/spargejit/options/ProblemOptions.h"
+#include "runtime/tools/spargejit/problem/AttentionInputs.h"
+#include "runtime/tools/spargejit/problem/ElementTypes.h"
+#include "runtime/tools/spargejit/report/Note.h"
+#include "runtime/tools/spargejit/report/Progress.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <memory>
+
+namespace spargejit::tool {
+
+namespace {
+
+using autotune::ProblemShape;
+using autotune::SearchOutcome;
+using Json = nlohmann::ordered_json;
+
+constexpr const char *kKernel = "attention_fwd";
+constexpr const char *kDetails =
+    R"(Each candidate is compiled, compared with the float64 reference on small shapes
+with guard zones around its output, and timed on buffers that take turns; the
+winner meets the default once more, in turns, and has to be faster by more than
+the spread of both. Every result is appended to the file as it comes: after
+Ctrl-C, the same command goes on where it was.
+
+Examples:
+  spargejit tune --problems wan --device cuda --records h200.jsonl
+  spargejit tune --shape 1,2,4096,128 --density 0.05 --records host.jsonl)";
+
+struct TuneOptions {
+  std::vector<std::string> problems;
+  std::string shape;
+  double density = 1;
+  std::string dtype = "bfloat16";
+  std::string maskBlock = "128x64";
+  bool causal = false;
+  std::string device = "cpu";
+  std::string records;
+  int best = 24;
+  int random = 6;
+  int count = 30;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+Result<std::vector<ProblemShape>> problemsOf(const TuneOptions &options) {
+  std::vector<ProblemShape> problems;
+  for (const std::string &list : options.problems) {
+    auto named = autotune::problemList(list);
+    if (!named)
+      failUsage("--problems", named.status().message());
+    problems.insert(problems.end(), named->begin(), named->end());
+  }
+  if (options.shape.empty())
+    return problems;
+  auto sizes = problem::parseSyntheticShape(options.shape);
+  if (!sizes)
+    failUsage("--shape", sizes.status().message());
+  const MaskBlock block = parseMaskBlock(options.maskBlock);
+  ProblemShape problem;
+  problem.name = fmt::format("{}-b{}x{}-d{:g}", options.shape, block.q,
+                             block.kv, options.density);
+  problem.dtype = *problem::floatTypeFromName(options.dtype);
+  problem.batch = (*sizes)[0];
+  problem.qHeads = problem.kvHeads = (*sizes)[1];
+  problem.qLen = problem.kvLen = (*sizes)[2];
+  problem.headDim = (*sizes)[3];
+  problem.maskBlockQ = block.q;
+  problem.maskBlockKv = block.kv;
+  problem.causal = options.causal;
+  problem.density = options.density;
+  problems.push_back(problem);
+  return problems;
+}
+
+/// The default configuration as far as the space has parameters for it.
+autotune::Config defaultConfig(const ProblemShape &problem,
+                               const autotune::Enumeration &space,
+                               const std::string &target) {
+  Target compiledFor;
+  compiledFor.architecture = target;
+  const auto all =
+      plan::defaultTuning(classOf(problem), compiledFor, problem.density < 1);
+  autotune::Config config;
+  if (!space.candidates.empty())
+    for (const auto &[name, value] : space.candidates.front().config)
+      if (auto it = all.find(name); it != all.end())
+        config[name] = it->second;
+  return config;
+}
+
+Result<SearchOutcome> tuneOne(const TuneOptions &options,
+                              const ProblemShape &problem,
+                              report::Progress &progress) {
+  auto device =
+      TuneDevice::open(problem, deviceNamed(options.device), options.seed);
+  if (!device)
+    return device.status();
+  const std::string target = (*device)->environment().target;
+  const std::string path = kernelPath(kKernel, target, ".tuning");
+  const auto *text = kernels_ir::findEmbeddedText(path);
+  if (!text)
+    return Status(
+        ErrorCode::Unsupported,
+        fmt::format("{} has no tuning space for {}", kKernel, target));
+  auto space = autotune::ConfigSpace::parse(text->text);
+  if (!space)
+    return Status(space.status()).withContext(path);
+  autotune::SearchRequest request;
+  request.kernel = kKernel;
+  request.problem = problem;
+  request.facts = factsOf(problem);
+  auto enumeration = space->enumerate(request.facts);
+  if (!enumeration)
+    return Status(enumeration.status()).withContext(path);
+  request.defaultConfig = defaultConfig(problem, *enumeration, target);
+  request.best = options.best;
+  request.random = options.random;
+  request.count = options.count;
+  request.seed = options.seed;
+
+  std::vector<autotune::TuningRecord> earlier;
+  std::error_code ignored;
+  if (std::filesystem::exists(options.records, ignored)) {
+    auto file = autotune::readRecords(options.records);
+    if (!file)
+      return file.status();
+    for (const std::string &line : file->skipped)
+      report::note("skipped: " + line);
+    earlier = std::move(file->records);
+  }
+  return autotune::searchConfigs(
+      *space, request, **device, earlier,
+      [&](const autotune::TuningRecord &record) {
+        return autotune::appendRecords(options.records, {record});
+      },
+      [&](const autotune::SearchProgress &state) {
+        progress.step(
+            fmt::format("{}, {} of {}", problem.name, state.done, state.total),
+            1);
+        return true;
+      });
+}
+
+Json outcomeAsJson(const ProblemShape &problem, const SearchOutcome &outcome) {
+  Json rejected = Json::object();
+  for (const auto &[reason, count] : outcome.rejected)
+    rejected[reason] = count;
+  return {{"problem", problem.name},
+          {"space", outcome.spaceSize},
+          {"rejected", rejected},
+          {"measured", outcome.measured},
+          {"failed", outcome.failed},
+          {"reused", outcome.reused},
+          {"default_us", outcome.defaultRecord.medianUs},
+          {"chosen_us", outcome.chosen.medianUs},
+          {"is_default", !outcome.chosen.isWinner},
+          {"config", outcome.chosen.config}};
+}
+
+void printOutcome(const ProblemShape &problem, const SearchOutcome &outcome) {
+  const double gain =
+      100 * (outcome.defaultRecord.medianUs / outcome.chosen.medianUs - 1);
+  fmt::print("{}: default {:.1f} us, {} {:.1f} us ({:+.1f} %) [{}]\n",
+             problem.name, outcome.defaultRecord.medianUs,
+             outcome.chosen.isWinner ? "tuned" : "kept",
+             outcome.chosen.medianUs, outcome.chosen.isWinner ? gain : 0.0,
+             autotune::describeConfig(outcome.chosen.config));
+}
+
+Result<int> tune(const TuneOptions &options) {
+  auto problems = problemsOf(options);
+  if (!problems)
+    return problems.status();
+  if (problems->empty())
+    failUsage("--problems", "expected --problems or --shape");
+  report::Progress progress;
+  progress.expect(static_cast<double>(problems->size()) *
+                  (options.best + options.random + 1));
+  Json results = Json::array();
+  for (const ProblemShape &problem : *problems) {
+    auto outcome = tuneOne(options, problem, progress);
+    if (!outcome)
+      return Status(outcome.status()).withContext(problem.name);
+    if (options.json)
+      results.push_back(outcomeAsJson(problem, *outcome));
+    else
+      printOutcome(problem, *outcome);
+  }
+  progress.finish();
+  if (options.json)
+    printJson({{"records", options.records}, {"problems", results}});
+  return 0;
+}
+
+void addMeasuring(CLI::App &command, TuneOptions &options) {
+  command
+      .add_option("--records", options.records, "File to append to (.jsonl)")
+      ->type_name("FILE")
+      ->required();
+  command
+      .add_option("--best", options.best,
+                  "Candidates measured: the cheapest by estimate")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
+  command
+      .add_option("--random", options.random,
+                  "Candidates measured beside them, at random")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 100000));
+  command.add_option("--count", options.count, "Samples of a measurement")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(20, 100000));
+  command.add_option("--seed", options.seed, "Of lists and random candidates")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_flag("--json", options.json, "Print JSON");
+}
+
+} // namespace
+
+CommandBody addTuneCommand(CLI::App &app) {
+  auto options = std::make_shared<TuneOptions>();
+  CLI::App *command =
+      app.add_subcommand("tune", "Find and record the fastest configurations");
+  command->footer(kDetails);
+  command
+      ->add_option("--problems", options->problems,
+                   fmt::format("Lists of problems: {}",
+                               fmt::join(autotune::problemListNames(), ", ")))
+      ->type_name("LIST")
+      ->delimiter(',');
+  command->add_option("--shape", options->shape, "One problem of this shape")
+      ->type_name("B,H,N,D");
+  command
+      ->add_option("--density", options->density,
+                   "Of the shape's lists; 1: dense")
+      ->type_name("R")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-6, 1.0));
+  command->add_option("--dtype", options->dtype, "Of the shape")
+      ->type_name("T")
+      ->capture_default_str()
+      ->check(oneOf({"float32", "bfloat16", "float16"}));
+  command->add_option("--mask-block", options->maskBlock, "Of the shape")
+      ->type_name("QxKV")
+      ->capture_default_str()
+      ->check(maskBlockText());
+  command->add_flag("--causal", options->causal, "Token-exact causal mask");
+  command->add_option("--device", options->device, "cpu, cuda or cuda:N")
+      ->type_name("DEVICE")
+      ->capture_default_str()
+      ->check(deviceName());
+  addMeasuring(*command, *options);
+  return [options] { return tune(*options); };
+}
+
+} // namespace spargejit::tool
