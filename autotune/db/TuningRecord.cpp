@@ -194,7 +194,8 @@ Result<TuningRecord> parseRecord(const std::string &line) {
   Json environment = fields.object("environment");
   FieldTaker environmentFields(environment);
   readEnvironment(environmentFields, record.environment);
-  for (const auto &[name, value] : fields.object("config").items()) {
+  const Json config = fields.object("config");
+  for (const auto &[name, value] : config.items()) {
     if (!value.is_number_integer())
       fields.fail("config." + name);
     else

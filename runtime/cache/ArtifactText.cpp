@@ -36,10 +36,11 @@ Json toJson(const KernelArgument &argument) {
 }
 
 Json toJson(const DynamicScratch &scratch) {
-  const auto &[bytesPerColumn, columnsMultiple, columnsSlot] = scratch;
+  const auto &[bytesPerColumn, columnsMultiple, columnsSlot, shares] = scratch;
   return {{"bytes_per_column", bytesPerColumn},
           {"columns_multiple", columnsMultiple},
-          {"columns_slot", columnsSlot}};
+          {"columns_slot", columnsSlot},
+          {"shares", shares}};
 }
 
 Json toJson(const TensorMap &map) {
@@ -61,8 +62,8 @@ Json toJson(const std::vector<T> &values) {
 
 Json toJson(const LaunchInfo &launch) {
   const auto &[entryName, arguments, gridArgument, gridTile, staticScratchBytes,
-               dynamicScratch, threads, sharedBytes, persistent, tensorMaps] =
-      launch;
+               dynamicScratch, threads, sharedBytes, persistent, members,
+               startsEarly, tensorMaps] = launch;
   return {{"entry", entryName},
           {"arguments", toJson(arguments)},
           {"grid_argument", gridArgument},
@@ -72,6 +73,8 @@ Json toJson(const LaunchInfo &launch) {
           {"threads", threads},
           {"shared_bytes", sharedBytes},
           {"persistent", persistent},
+          {"members", members},
+          {"starts_early", startsEarly},
           {"tensor_maps", toJson(tensorMaps)}};
 }
 
@@ -93,6 +96,7 @@ void read(JsonFields &fields, DynamicScratch &scratch) {
   fields.number("bytes_per_column", scratch.bytesPerColumn);
   fields.number("columns_multiple", scratch.columnsMultiple);
   fields.number("columns_slot", scratch.columnsSlot);
+  fields.number("shares", scratch.shares);
 }
 
 void read(JsonFields &fields, TensorMap &map) {
@@ -130,6 +134,8 @@ void read(JsonFields &fields, LaunchInfo &launch) {
   fields.number("threads", launch.threads);
   fields.number("shared_bytes", launch.sharedBytes);
   fields.flag("persistent", launch.persistent);
+  fields.number("members", launch.members);
+  fields.flag("starts_early", launch.startsEarly);
   readList(fields, "tensor_maps", launch.tensorMaps);
 }
 

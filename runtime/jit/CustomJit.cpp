@@ -62,7 +62,7 @@ CustomJit::code(const KernelSpec &spec, const KernelText &text) {
   if (!key.ok())
     return key.status();
   auto artifact = artifacts_.get(
-      *key, what, [&] { return compile(**nvrtc(), *key, spec, text); });
+      *key, spec, [&] { return compile(**nvrtc(), *key, spec, text); });
   if (!artifact.ok())
     return Status(artifact.status()).withContext("while compiling " + what);
   DeviceCode code;

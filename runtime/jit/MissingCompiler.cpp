@@ -49,7 +49,7 @@ private:
                   what +
                       ": this build of spargejit has no compiler and found "
                       "no artifact; a build with it makes one by `" +
-                      command + "`");
+                      command + "`, and SPARGEJIT_PACK=DIR finds it");
   }
 };
 

@@ -41,14 +41,20 @@ Json toJson(const PlanValue &value) {
 }
 
 Json toJson(const PlanLaunch &launch) {
-  const auto &[kernel, arguments, parameters] = launch;
+  const auto &[kernel, arguments, parameters, sources] = launch;
   Json list = Json::array();
   for (const auto &[name, value] : arguments)
     list.push_back({{"name", name}, {"value", value}});
   Json settings = Json::array();
   for (const auto &[name, value] : parameters)
     settings.push_back({{"name", name}, {"value", value}});
-  return {{"kernel", kernel}, {"arguments", list}, {"parameters", settings}};
+  Json stages = Json::array();
+  for (const auto &[function, text] : sources)
+    stages.push_back({{"function", function}, {"text", text}});
+  return {{"kernel", kernel},
+          {"arguments", list},
+          {"parameters", settings},
+          {"sources", stages}};
 }
 
 PlanValue readValue(JsonFields &fields) {
@@ -86,6 +92,13 @@ PlanLaunch readLaunch(JsonFields &fields, std::size_t valueCount) {
     item.number("value", value);
     fields.also(item);
     launch.parameters[name] = value;
+  }
+  for (JsonFields &item : fields.objects("sources")) {
+    PlanSource source;
+    item.text("function", source.function);
+    item.text("text", source.text);
+    fields.also(item);
+    launch.sources.push_back(std::move(source));
   }
   return launch;
 }

@@ -30,9 +30,9 @@ struct Counters {
   std::int64_t kernelCacheHits = 0; ///< look-ups answered from memory
   /// Kernels taken from the disk cache or a pack in place of a compilation.
   std::int64_t kernelsFromDisk = 0;
-  std::int64_t plansMade = 0;       ///< method files turned into plans
-  std::int64_t bytesAllocated = 0;  ///< workspace bytes taken so far
-  double compileMilliseconds = 0;   ///< sum over kernelsCompiled
+  std::int64_t plansMade = 0;      ///< method files turned into plans
+  std::int64_t bytesAllocated = 0; ///< workspace bytes taken so far
+  double compileMilliseconds = 0;  ///< sum over kernelsCompiled
 };
 SPARGEJIT_API Counters counters();
 

@@ -141,6 +141,109 @@ std::vector<ProblemShape> smallShapes(const ProblemShape &problem) {
   return shapes;
 }
 
+/// Everything that one checked call reads and writes, in one memory.
+struct CheckedCall {
+  ProblemShape shape;
+  Tensor q, k, v;
+  Tensor guarded; ///< o with spare rows
+  Tensor lse;
+  BlockLists lists;
+
+  TensorView part(const Tensor &tensor, std::int64_t heads,
+                  std::int64_t length) const {
+    TensorView view = tensor.view();
+    view.sizes[1] = heads;
+    view.sizes[2] = length;
+    return view;
+  }
+  TensorView qView() const { return part(q, shape.qHeads, shape.qLen); }
+  TensorView kView() const { return part(k, shape.kvHeads, shape.kvLen); }
+  TensorView vView() const { return part(v, shape.kvHeads, shape.kvLen); }
+
+  /// A copy of the tensors on `device`; the lists with them.
+  Result<CheckedCall> on(Device device) const {
+    CheckedCall there = *this;
+    for (Tensor *tensor :
+         {&there.q, &there.k, &there.v, &there.guarded, &there.lse,
+          &there.lists.indices, &there.lists.counts}) {
+      if (tensor->view().device == device)
+        continue;
+      auto copy = tensor->copyTo(device);
+      if (!copy.ok())
+        return copy.status();
+      *tensor = *std::move(copy);
+    }
+    return there;
+  }
+};
+
+void fillBytes(const Tensor &tensor, unsigned char byte) {
+  std::memset(tensor.view().data, byte,
+              static_cast<std::size_t>(tensor.view().elementCount()) *
+                  dataTypeSize(tensor.view().dtype));
+}
+
+/// Inputs, poisoned outputs and lists of a shape, on the CPU.
+Result<CheckedCall> makeCheckedCall(const ProblemShape &shape,
+                                    std::uint64_t seed) {
+  auto inputs = problem::makeSyntheticInputs(
+      {1, shape.qHeads, std::max(shape.qLen, shape.kvLen), shape.headDim},
+      shape.dtype, seed, 1);
+  if (!inputs.ok())
+    return inputs.status();
+  auto lists = randomLists(shape, seed);
+  if (!lists.ok())
+    return lists.status();
+  auto guarded = Tensor::allocate(
+      shape.dtype,
+      {1, shape.qHeads, shape.qLen + 2 * kGuardRows, shape.headDim});
+  auto lse = Tensor::allocate(DataType::Float32, {1, shape.qHeads, shape.qLen});
+  if (!guarded.ok() || !lse.ok())
+    return guarded.ok() ? lse.status() : guarded.status();
+  fillBytes(*guarded, kPoison);
+  fillBytes(*lse, 0xff);
+  return CheckedCall{shape,    inputs->q, inputs->k, inputs->v,
+                     *guarded, *lse,      *lists};
+}
+
+/// The call's results, on the CPU, against the reference: the largest
+/// difference of o, or what is wrong.
+Result<double> judge(const CheckedCall &call, std::uint64_t seed) {
+  if (!guardsAreIntact(call.guarded))
+    return Status(ErrorCode::Internal, "it wrote beside its output");
+  CheckedCall wide = call;
+  for (Tensor *tensor : {&wide.q, &wide.k, &wide.v, &wide.guarded}) {
+    auto converted = problem::convertTensor(*tensor, DataType::Float32);
+    if (!converted.ok())
+      return converted.status();
+    *tensor = *std::move(converted);
+  }
+  ReferenceProblem reference;
+  reference.q = wide.qView();
+  reference.k = wide.kView();
+  reference.v = wide.vView();
+  reference.o = insideOf(wide.guarded);
+  reference.lse = wide.lse.view();
+  reference.lists = &wide.lists;
+  reference.softmaxScale =
+      1 / std::sqrt(static_cast<double>(call.shape.headDim));
+  reference.causal = call.shape.causal;
+  report::Progress silent;
+  const CheckReport report = compareWithReference(
+      reference,
+      chooseRows(reference.q, call.shape.qHeads * call.shape.qLen, seed), 1,
+      silent);
+  for (const auto &[name, error] :
+       {std::pair("o", &report.o), std::pair("lse", &report.lse)})
+    if (error->notFiniteAlike > 0 || !(error->relL2 < kWorstRelativeL2))
+      return Status(ErrorCode::Internal,
+                    fmt::format("{} is wrong: relative L2 error {:.3g} at {} x "
+                                "{}",
+                                name, error->relL2, call.shape.qLen,
+                                call.shape.kvLen));
+  return report.o.maxError;
+}
+
 } // namespace
 
 Result<std::unique_ptr<TuneDevice>>
@@ -283,95 +386,24 @@ TuneDevice::build(const autotune::Config &config) {
 Result<double> TuneDevice::checkShape(api::Engine &engine,
                                       const ProblemShape &shape,
                                       std::uint64_t seed) const {
-  auto inputs = problem::makeSyntheticInputs(
-      {1, shape.qHeads, std::max(shape.qLen, shape.kvLen), shape.headDim},
-      shape.dtype, seed, 1);
-  auto lists = randomLists(shape, seed);
-  auto guarded = Tensor::allocate(
-      shape.dtype,
-      {1, shape.qHeads, shape.qLen + 2 * kGuardRows, shape.headDim});
-  auto lse = Tensor::allocate(DataType::Float32, {1, shape.qHeads, shape.qLen});
-  if (!inputs.ok() || !lists.ok() || !guarded.ok() || !lse.ok())
-    return Status(ErrorCode::OutOfResources, "memory for a check");
-  std::memset(guarded->view().data, kPoison,
-              static_cast<std::size_t>(guarded->view().elementCount()) *
-                  dataTypeSize(shape.dtype));
-  std::memset(lse->view().data, 0xff,
-              static_cast<std::size_t>(lse->view().elementCount()) *
-                  sizeof(float));
-  auto there = listsOn(*lists, device_);
-  Tensor q = inputs->q, k = inputs->k, v = inputs->v;
+  auto call = makeCheckedCall(shape, seed);
+  if (!call.ok())
+    return call.status();
+  auto there = call->on(device_);
   if (!there.ok())
     return there.status();
-  if (device_.kind == DeviceKind::Cuda)
-    for (Tensor *tensor : {&q, &k, &v, &*guarded, &*lse}) {
-      auto copy = tensor->copyTo(device_);
-      if (!copy.ok())
-        return copy.status();
-      *tensor = *std::move(copy);
-    }
-  auto part = [](const Tensor &tensor, std::int64_t heads,
-                 std::int64_t length) {
-    TensorView view = tensor.view();
-    view.sizes[1] = heads;
-    view.sizes[2] = length;
-    return view;
-  };
-  const TensorView qView = part(q, shape.qHeads, shape.qLen);
-  const TensorView kView = part(k, shape.kvHeads, shape.kvLen);
-  const TensorView vView = part(v, shape.kvHeads, shape.kvLen);
   AttentionOutputs outputs;
-  const TensorView lseView = lse->view();
-  outputs.lse = &lseView;
-  Status status = engine.attentionInto(insideOf(*guarded), qView, kView, vView,
-                                       callConfig(shape, &*there), outputs);
+  const TensorView lse = there->lse.view();
+  outputs.lse = &lse;
+  Status status = engine.attentionInto(
+      insideOf(there->guarded), there->qView(), there->kView(), there->vView(),
+      callConfig(shape, &there->lists), outputs);
   if (status.ok())
     status = synchronise(device_);
   if (!status.ok())
     return status;
-  for (Tensor *tensor : {&q, &k, &v, &*guarded, &*lse})
-    if (tensor->view().device.kind == DeviceKind::Cuda) {
-      auto copy = tensor->copyTo(Device{});
-      if (!copy.ok())
-        return copy.status();
-      *tensor = *std::move(copy);
-    }
-  if (!guardsAreIntact(*guarded))
-    return Status(ErrorCode::Internal, "it wrote beside its output");
-
-  auto q32 = problem::convertTensor(q, DataType::Float32);
-  auto k32 = problem::convertTensor(k, DataType::Float32);
-  auto v32 = problem::convertTensor(v, DataType::Float32);
-  auto o32 = problem::convertTensor(*guarded, DataType::Float32);
-  for (const auto *tensor : {&q32, &k32, &v32, &o32})
-    if (!tensor->ok())
-      return tensor->status();
-  ProblemShape whole = shape;
-  whole.density = 1;
-  auto used = shape.density < 1 ? lists : randomLists(whole, seed);
-  if (!used.ok())
-    return used.status();
-  ReferenceProblem reference;
-  reference.q = part(*q32, shape.qHeads, shape.qLen);
-  reference.k = part(*k32, shape.kvHeads, shape.kvLen);
-  reference.v = part(*v32, shape.kvHeads, shape.kvLen);
-  reference.o = insideOf(*o32);
-  reference.lse = lse->view();
-  reference.lists = &*used;
-  reference.softmaxScale = 1 / std::sqrt(static_cast<double>(shape.headDim));
-  reference.causal = shape.causal;
-  report::Progress silent;
-  CheckReport report = compareWithReference(
-      reference, chooseRows(reference.q, shape.qHeads * shape.qLen, seed), 1,
-      silent);
-  for (const auto &[name, error] :
-       {std::pair("o", &report.o), std::pair("lse", &report.lse)})
-    if (error->notFiniteAlike > 0 || !(error->relL2 < kWorstRelativeL2))
-      return Status(ErrorCode::Internal,
-                    fmt::format("{} is wrong: relative L2 error {:.3g} at {} x "
-                                "{}",
-                                name, error->relL2, shape.qLen, shape.kvLen));
-  return report.o.maxError;
+  auto back = there->on(Device{});
+  return back.ok() ? judge(*back, seed) : back.status();
 }
 
 Result<double> TuneDevice::check(const autotune::Config &config) {

@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <memory>
 #include <set>
 
@@ -37,24 +36,6 @@ struct WarmupOptions {
   std::string device = "cpu";
   bool json = false;
 };
-
-Device parseDevice(const std::string &text) {
-  Device device;
-  if (text == "cpu")
-    return device;
-  const std::string prefix = "cuda:";
-  if (text == "cuda" || text.starts_with(prefix)) {
-    device.kind = DeviceKind::Cuda;
-    std::string_view number =
-        text == "cuda" ? "0" : std::string_view(text).substr(prefix.size());
-    auto [end, failure] = std::from_chars(
-        number.data(), number.data() + number.size(), device.ordinal);
-    if (failure == std::errc() && end == number.data() + number.size() &&
-        device.ordinal >= 0)
-      return device;
-  }
-  failUsage("--device", "expected cpu, cuda or cuda:N, got " + text);
-}
 
 /// A dense [1, heads, length, headDim] tensor without memory.
 TensorView shapeOf(const autotune::ProblemShape &problem, std::int64_t heads,
@@ -102,7 +83,7 @@ classesOf(const std::vector<std::string> &lists) {
 }
 
 Result<int> warmUp(const WarmupOptions &options) {
-  const Device device = parseDevice(options.device);
+  const Device device = deviceNamed(options.device);
   std::vector<std::string> methods = options.methods;
   if (methods.empty())
     methods = plan::MethodLibrary().names();
@@ -162,7 +143,8 @@ CommandBody addWarmupCommand(CLI::App &app) {
       ->delimiter(',');
   command->add_option("--device", options->device, "cpu, cuda or cuda:N")
       ->type_name("DEVICE")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(deviceName());
   command->add_flag("--json", options->json, "Print JSON");
   return [options] { return warmUp(*options); };
 }

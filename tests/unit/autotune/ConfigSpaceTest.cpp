@@ -29,7 +29,7 @@ TEST(ConfigSpace, ListsWhatIsRightCheapestFirst) {
       exampleSpace().enumerate({{"head_dim", 128}, {"mask_block_kv", 64}});
   ASSERT_TRUE(found.ok()) << found.status().message();
   EXPECT_EQ(found->total, 6);
-  ASSERT_EQ(found->candidates.size(), 4u);
+  ASSERT_EQ(found->candidates.size(), 5u);
   // Of 192 keys two stages fit, and that is the least by cost.
   EXPECT_EQ(found->candidates[0].config,
             (Config{{"tile_kv", 192}, {"stages", 2}, {"boxes", 3}}));

@@ -2,15 +2,21 @@
 //
 // The public functions on the built-in compiler: every step of a call once, on
 // small shapes (tests/numerics has the tables).
+#include "kernels_ir/embed/EmbeddedTexts.h"
+#include "runtime/api/Engine.h"
+#include "runtime/jit/CodeGenerator.h"
 #include "spargejit/spargejit.h"
+#include "tests/numerics/harness/Sanitized.h"
 #include "tests/numerics/harness/TestSeed.h"
 #include "tests/unit/runtime/CallTrial.h"
+#include "tests/unit/runtime/tools/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <vector>
 
 namespace spargejit::unit {
@@ -31,6 +37,57 @@ TEST(Attention, ComputesDense) {
     ASSERT_TRUE(status.ok()) << status.message();
     trial.expectReference(nullptr);
   }
+}
+
+/// Processor time of this thread, in milliseconds.
+double threadMilliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) +
+         1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+TEST(Attention, IsReadyWithinFiveMillisecondsFromAWarmDisk) {
+  files::TemporaryFolder folder;
+  Environment settings;
+  settings.cacheFolder = folder.file("cache");
+  auto random = numerics::randomForTest();
+  CallTrial trial(random);
+  trial.config.method = "spargeattention2";
+  double fastest = 1e9;
+  for (int process = 0; process < 4; ++process) {
+    api::Engine engine(jit::builtInCodeGenerator(), kernels_ir::embeddedTexts(),
+                       settings);
+    const Counters before = counters();
+    const double begin = threadMilliseconds();
+    Status status =
+        engine.prepare(trial.q(), trial.k(), trial.v(), trial.config, {});
+    const double took = threadMilliseconds() - begin;
+    ASSERT_TRUE(status.ok()) << status.message();
+    const Counters after = counters();
+    if (process == 0) {
+      EXPECT_GE(after.kernelsCompiled - before.kernelsCompiled, 3);
+      continue;
+    }
+    EXPECT_EQ(after.kernelsCompiled, before.kernelsCompiled);
+    EXPECT_EQ(after.plansMade, before.plansMade);
+    EXPECT_GE(after.kernelsFromDisk - before.kernelsFromDisk, 3);
+    fastest = std::min(fastest, took);
+    // And it is the right code.
+    trial.poison();
+    BlockLists used;
+    trial.lists = &used;
+    status = engine.attentionInto(trial.o(), trial.q(), trial.k(), trial.v(),
+                                  trial.config, trial.outputs());
+    ASSERT_TRUE(status.ok()) << status.message();
+    reference::BlockMask mask = reference::maskOfLists(
+        used.indices.view(), used.counts.view(), trial.kvBlocks());
+    trial.expectReference(&mask);
+  }
+  RecordProperty("fastest_milliseconds", std::to_string(fastest));
+  // Sanitizers slow reading and hashing down by more than that.
+  if (!numerics::kIsSanitized)
+    EXPECT_LT(fastest, 5);
 }
 
 TEST(Attention, ComputesOverTheCallersMask) {

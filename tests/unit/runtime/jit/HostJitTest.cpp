@@ -220,7 +220,8 @@ TEST(BuiltInCodeGenerator, SaysWhichCommandIsMissingWithoutACompiler) {
       artifact.status().message(),
       "kernel pool: this build of spargejit has no compiler and found no "
       "artifact; a build with it makes one by `spargejit compile pool "
-      "--arch host --dtype float32 --head-dim 64 --set pool_block=64 -o DIR`");
+      "--arch host --dtype float32 --head-dim 64 --set pool_block=64 -o DIR`, "
+      "and SPARGEJIT_PACK=DIR finds it");
   EXPECT_EQ(generator.planMethod("", "methods/dense.mlir").status().code(),
             ErrorCode::ArtifactMissing);
   EXPECT_EQ(generator.listKernelParameters("", "", "pool").status().code(),
