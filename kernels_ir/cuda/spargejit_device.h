@@ -3,8 +3,8 @@
 // What a stage written in CUDA C++ sees (docs/your_own_selection_rule.md). It
 // is included before the stage's text, which defines one or both of
 //
-//   float score(const spargejit::BlockPair &pair);
-//   bool keep(const spargejit::ScoredPair &pair);
+//   float score(const spargejit::BlockPair &pair)
+//   bool keep(const spargejit::ScoredPair &pair)
 //
 // and whatever these call. No other header is needed or found; the functions
 // of <math.h> are there, and every function is one of the device.

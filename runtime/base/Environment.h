@@ -45,7 +45,8 @@ struct Environment {
   /// variable sets them: they are for who tries configurations
   /// (autotune/search).
   std::map<std::string, std::map<std::string, std::int64_t>> tuning;
-  /// SPARGEJIT_NVRTC: NVRTC's library, a name or a path; empty: the usual names.
+  /// SPARGEJIT_NVRTC: NVRTC's library, a name or a path; empty: the usual
+  /// names.
   std::string nvrtc;
   /// PATH: where programs are looked for.
   std::string searchPath;

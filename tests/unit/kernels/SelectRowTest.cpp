@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <condition_variable>
 #include <cstdio>
@@ -239,84 +240,103 @@ struct Kind {
   double nanShare;
 };
 
-// Each key is a block of its own, so that the reference's pooling does nothing
-// and its scores are those of the rows.
+constexpr Kind kKinds[] = {{"uniform", 0.05, 0, 0},
+                           {"skewed", 4, 0, 0},
+                           {"tied", 1, 3, 0},
+                           {"NaN", 1, 0, 0.1},
+                           {"one value", 1, 1, 0}};
+
+/// Keys of one kind, and rules, both drawn afresh. Each key is a block of its
+/// own, so that the reference's pooling does nothing and its scores are those
+/// of the rows.
+struct Draw {
+  Draw(const Kind &kind, std::int64_t queries, std::int64_t keys,
+       Random &random)
+      : qLen(queries), kvLen(keys),
+        q(DataType::Float32, {1, 1, queries, kHeadDim}),
+        k(DataType::Float32, {1, 1, keys, kHeadDim}) {
+    q.fillNormal(random);
+    std::vector<std::array<double, kHeadDim>> values(
+        static_cast<std::size_t>(kind.distinct ? kind.distinct : keys));
+    for (auto &vector : values)
+      for (double &value : vector)
+        value = random.normal() * kind.scale;
+    for (std::int64_t n = 0; n < keys; ++n) {
+      const auto &vector = values[static_cast<std::size_t>(
+          kind.distinct ? random.below(kind.distinct) : n)];
+      const bool isNan = random.chance(kind.nanShare);
+      for (std::int64_t d = 0; d < kHeadDim; ++d)
+        k.set(0, 0, n, d, isNan ? NAN : vector[static_cast<std::size_t>(d)]);
+    }
+    rules.maskBlockQ = rules.maskBlockKv = 1;
+    rules.softmaxScale = 0.7;
+    rules.causal = random.chance(0.3);
+    rules.keepDiagonal = random.chance(0.3);
+    rules.keepFirstBlocks = random.chance(0.3) ? 2 : 0;
+    rules.topK = random.uniform() * 0.3;
+    if (random.chance(0.7))
+      rules.topP = static_cast<float>(random.uniform());
+  }
+
+  RowTrial rowTrial(std::int64_t i) const {
+    std::vector<float> scores;
+    for (std::int64_t j = 0; j < kvLen; ++j) {
+      double sum = 0;
+      for (std::int64_t d = 0; d < kHeadDim; ++d)
+        sum += q.get(0, 0, i, d) * k.get(0, 0, j, d);
+      scores.push_back(static_cast<float>(rules.softmaxScale * sum));
+    }
+    RowTrial trial(scores);
+    const std::int64_t lastKey = i + kvLen - qLen;
+    for (std::int64_t j = 0; rules.causal && j < kvLen; ++j)
+      if (j > lastKey)
+        trial.keys[static_cast<std::size_t>(j)] = kHidden;
+    if (rules.keepDiagonal)
+      trial.forcedBlock =
+          static_cast<int>(std::clamp<std::int64_t>(lastKey, 0, kvLen - 1));
+    trial.forcedFirst = static_cast<int>(rules.keepFirstBlocks);
+    return trial;
+  }
+  int keptBlocks() const {
+    const double blocks = *rules.topK * static_cast<double>(kvLen);
+    return static_cast<int>(
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(blocks), 1, kvLen));
+  }
+
+  static constexpr std::int64_t kHeadDim = 8;
+  std::int64_t qLen, kvLen;
+  HostArray q, k;
+  SelectionRules rules;
+};
+
 TEST(SelectRow, EqualsTheReference) {
   Random random = freshRandom();
   std::int64_t rows = 0;
   std::int64_t nearTies = 0;
-  for (const Kind &kind : {Kind{"uniform", 0.05, 0, 0}, Kind{"skewed", 4, 0, 0},
-                           Kind{"tied", 1, 3, 0}, Kind{"NaN", 1, 0, 0.1},
-                           Kind{"one value", 1, 1, 0}}) {
-    for (int draw = 0; draw < 40; ++draw) {
-      SCOPED_TRACE(kind.name);
-      const std::int64_t qLen = 1 + random.below(12);
-      const std::int64_t kvLen =
-          draw == 0 ? 1 : 1 + random.below(draw % 4 == 0 ? 3000 : 200);
-      HostArray q(DataType::Float32, {1, 1, qLen, 8});
-      HostArray k(DataType::Float32, {1, 1, kvLen, 8});
-      q.fillNormal(random);
-      std::vector<std::array<double, 8>> values(
-          static_cast<std::size_t>(kind.distinct ? kind.distinct : kvLen));
-      for (auto &vector : values)
-        for (double &value : vector)
-          value = random.normal() * kind.scale;
-      for (std::int64_t n = 0; n < kvLen; ++n) {
-        const auto &vector = values[static_cast<std::size_t>(
-            kind.distinct ? random.below(kind.distinct) : n)];
-        const bool isNan = random.chance(kind.nanShare);
-        for (std::int64_t d = 0; d < 8; ++d)
-          k.set(0, 0, n, d, isNan ? NAN : vector[static_cast<std::size_t>(d)]);
+  for (int number = 0; number < 200; ++number) {
+    const Kind &kind = kKinds[number % std::size(kKinds)];
+    SCOPED_TRACE(kind.name);
+    const std::int64_t longest = number % 20 < 5 ? 3000 : 200;
+    const Draw draw(kind, 1 + random.below(12),
+                    number < 5 ? 1 : 1 + random.below(longest), random);
+    const auto expected =
+        reference::referenceSelection(draw.q.view(), draw.k.view(), draw.rules);
+    const auto p = static_cast<float>(draw.rules.topP.value_or(0));
+    for (std::int64_t i = 0; i < draw.qLen; ++i, ++rows) {
+      const auto &right = expected[static_cast<std::size_t>(i)];
+      if (right.isNearTie()) {
+        ++nearTies;
+        continue;
       }
-      SelectionRules rules;
-      rules.maskBlockQ = rules.maskBlockKv = 1;
-      rules.softmaxScale = 0.7;
-      rules.causal = random.chance(0.3);
-      rules.keepDiagonal = random.chance(0.3);
-      rules.keepFirstBlocks = random.chance(0.3) ? 2 : 0;
-      rules.topK = random.uniform() * 0.3;
-      if (random.chance(0.7))
-        rules.topP = static_cast<float>(random.uniform());
-      const auto expected =
-          reference::referenceSelection(q.view(), k.view(), rules);
-      for (std::int64_t i = 0; i < qLen; ++i) {
-        std::vector<float> scores;
-        for (std::int64_t j = 0; j < kvLen; ++j) {
-          double sum = 0;
-          for (std::int64_t d = 0; d < 8; ++d)
-            sum += q.get(0, 0, i, d) * k.get(0, 0, j, d);
-          scores.push_back(static_cast<float>(rules.softmaxScale * sum));
-        }
-        RowTrial trial(scores);
-        const std::int64_t lastKey = i + kvLen - qLen;
-        for (std::int64_t j = 0; rules.causal && j < kvLen; ++j)
-          if (j > lastKey)
-            trial.keys[static_cast<std::size_t>(j)] = kHidden;
-        if (rules.keepDiagonal)
-          trial.forcedBlock =
-              static_cast<int>(std::clamp<std::int64_t>(lastKey, 0, kvLen - 1));
-        trial.forcedFirst = static_cast<int>(rules.keepFirstBlocks);
-        const auto k0 = static_cast<int>(std::clamp<std::int64_t>(
-            static_cast<std::int64_t>(*rules.topK * static_cast<double>(kvLen)),
-            1, kvLen));
-        const auto p = static_cast<float>(rules.topP.value_or(0));
-        // Threads that meet some hundred times a row: a few rows show it.
-        const bool isShared = i == 0 && kvLen <= 60;
-        RowTrial together = trial;
-        trial.select(Alone(), k0, p);
-        if (isShared)
-          together.selectTogether(3, k0, p);
-        ++rows;
-        const auto &right = expected[static_cast<std::size_t>(i)];
-        if (right.isNearTie()) {
-          ++nearTies;
-          continue;
-        }
-        EXPECT_EQ(trial.kept(), right.blocks) << "row " << i;
-        if (isShared) {
-          EXPECT_EQ(together.kept(), right.blocks) << "row " << i;
-        }
-      }
+      RowTrial trial = draw.rowTrial(i);
+      trial.select(Alone(), draw.keptBlocks(), p);
+      EXPECT_EQ(trial.kept(), right.blocks) << "row " << i;
+      // Threads meet some hundred times a row: a few rows show it.
+      if (i > 0 || draw.kvLen > 60)
+        continue;
+      RowTrial together = draw.rowTrial(i);
+      together.selectTogether(3, draw.keptBlocks(), p);
+      EXPECT_EQ(together.kept(), right.blocks) << "row " << i;
     }
   }
   std::printf("%lld rows, %lld of them near-ties\n",
