@@ -36,6 +36,7 @@ MethodPlan densePlan() {
                  {Kind::Lse, "", 0}};
   plan.launches = {{"attention_fwd",
                     {{"q", 0}, {"k", 1}, {"v", 2}, {"o", 3}, {"lse", 4}},
+                    {},
                     {}}};
   return plan;
 }
@@ -57,8 +58,8 @@ MethodPlan selectingPlan() {
                  {Kind::PooledKey, "", 0},   {Kind::Scalar, "top_k", 0},
                  {Kind::Scalar, "top_p", 0}, {Kind::Lists, "", 0},
                  {Kind::Output, "", 0},      {Kind::Lse, "", 0}};
-  plan.launches = {{"pool", {{"x", 0}, {"pooled", 3}}, {}},
-                   {"pool", {{"x", 1}, {"pooled", 4}}, {}},
+  plan.launches = {{"pool", {{"x", 0}, {"pooled", 3}}, {}, {}},
+                   {"pool", {{"x", 1}, {"pooled", 4}}, {}, {}},
                    {"select_blocks",
                     {{"pooled_q", 3},
                      {"pooled_k", 4},
@@ -66,7 +67,8 @@ MethodPlan selectingPlan() {
                      {"p", 6},
                      {"indices", 7},
                      {"counts", 7}},
-                    {{"keep_diagonal", 0}, {"keep_first", 0}}},
+                    {{"keep_diagonal", 0}, {"keep_first", 0}},
+                    {}},
                    {"attention_fwd",
                     {{"q", 0},
                      {"k", 1},
@@ -75,6 +77,7 @@ MethodPlan selectingPlan() {
                      {"counts", 7},
                      {"o", 8},
                      {"lse", 9}},
+                    {},
                     {}}};
   return plan;
 }
