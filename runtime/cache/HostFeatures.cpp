@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -14,19 +15,13 @@ namespace spargejit::cache {
 namespace {
 
 /// LLVM's name and Linux's (arch/x86/include/asm/cpufeatures.h), where they
-/// differ by more than '.' and '-' in place of '_'. An empty one is a feature
-/// that programs have no use for or that comes with every 64-bit processor.
+/// differ by more than '.' and '-' in place of '_'.
 constexpr std::pair<std::string_view, std::string_view> kNames[] = {
     {"64bit", "lm"},
     {"bmi", "bmi1"},
-    {"clwb", "clwb"},
-    {"cmov", "cmov"},
     {"crc32", "sse4_2"},
-    {"fsgsbase", "fsgsbase"},
-    {"fxsr", "fxsr"},
     {"lzcnt", "abm"},
     {"pclmul", "pclmulqdq"},
-    {"pku", "ospke"},
     {"prfchw", "3dnowprefetch"},
     {"rdrnd", "rdrand"},
     {"sahf", "lahf_lm"},
@@ -41,13 +36,22 @@ constexpr std::pair<std::string_view, std::string_view> kNames[] = {
     {"avx512fp16", "avx512_fp16"},
     {"avx512vp2intersect", "avx512_vp2intersect"},
     {"avxvnni", "avx_vnni"},
-    {"amx-tile", "amx_tile"},
-    {"amx-int8", "amx_int8"},
-    {"amx-bf16", "amx_bf16"},
-    {"xsaveopt", "xsaveopt"},
-    {"mwaitx", "mwaitx"},
     {"evex512", "avx512f"},
 };
+
+/// Instructions of systems, which no kernel of ours has in it. Linux shows some
+/// of them only where it uses them itself.
+constexpr std::string_view kUnused[] = {
+    "cldemote", "clflushopt", "clwb",   "clzero",   "enqcmd",    "fsgsbase",
+    "hreset",   "invpcid",    "kl",     "lwp",      "mwaitx",    "pku",
+    "ptwrite",  "rdpid",      "rdpru",  "rtm",      "serialize", "sgx",
+    "shstk",    "tsxldtrk",   "uintr",  "usermsr",  "waitpkg",   "wbnoinvd",
+    "widekl",   "xsave",      "xsavec", "xsaveopt", "xsaves"};
+
+bool isUnused(std::string_view feature) {
+  return std::find(std::begin(kUnused), std::end(kUnused), feature) !=
+         std::end(kUnused);
+}
 
 std::string linuxName(std::string_view feature) {
   for (const auto &[llvm, name] : kNames)
@@ -89,8 +93,8 @@ missingFeatures(std::string_view features,
     if (!feature.starts_with('+'))
       continue;
     feature.remove_prefix(1);
-    if (std::find(flags.begin(), flags.end(), linuxName(feature)) ==
-        flags.end())
+    if (!isUnused(feature) && std::find(flags.begin(), flags.end(),
+                                        linuxName(feature)) == flags.end())
       missing.emplace_back(feature);
   }
   return missing;

@@ -11,7 +11,8 @@
 namespace spargejit::cache {
 
 /// Those of `features` ("+avx2,-avx512f,+fma": LLVM's names, those with a minus
-/// are not needed) that this machine lacks, or that are not known here.
+/// are not needed) that this machine lacks, or that are not known here. What
+/// only systems use is left alone.
 std::vector<std::string> missingHostFeatures(std::string_view features);
 
 /// The same for a processor whose flags, as Linux names them, are `flags`.

@@ -23,4 +23,7 @@ config.substitutions += [
 config.environment["PATH"] = os.pathsep.join([
     os.path.join(config.build_root, "bin"), config.llvm_tools_dir,
     os.environ.get("PATH", "")])
+# Without them there is no kernel cache but in tests that name a folder.
+for name in ("HOME", "XDG_CACHE_HOME"):
+    config.environment.pop(name, None)
 config.environment["FILECHECK_OPTS"] = "--dump-input-filter=error"

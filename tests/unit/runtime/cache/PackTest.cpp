@@ -137,6 +137,7 @@ TEST(HostFeatures, NeedsThoseWithAPlusAlone) {
           .empty());
   EXPECT_EQ(missingFeatures("+avx2,-fma,+amx-tile", flags),
             (std::vector<std::string>{"avx2", "amx-tile"}));
+  EXPECT_TRUE(missingFeatures("+shstk,+xsaves", flags).empty());
   EXPECT_EQ(missingHostFeatures("+nobody-has-this"),
             std::vector<std::string>{"nobody-has-this"});
 }

@@ -5,6 +5,7 @@
 #include "runtime/jit/HostObject.h"
 
 #include "kernels_ir/embed/EmbeddedTexts.h"
+#include "runtime/cache/HostFeatures.h"
 #include "runtime/jit/CodeGenerator.h"
 #include "tests/numerics/harness/TestSeed.h"
 
@@ -45,6 +46,13 @@ TEST(HostObject, LinksWhatTheCompilerMakes) {
   EXPECT_EQ(missing.status().code(), ErrorCode::CompileFailed);
   EXPECT_EQ(missing.status().message(),
             "expected a function another in the object, found none");
+}
+
+TEST(HostFeatures, FindsOnThisMachineWhatTheCompilerFinds) {
+  const Target host = builtInCodeGenerator().hostTarget();
+  EXPECT_NE(host.features, "");
+  EXPECT_EQ(cache::missingHostFeatures(host.features),
+            std::vector<std::string>{});
 }
 
 TEST(HostObject, DeclinesWhatIsNoObject) {
