@@ -135,7 +135,7 @@ TEST_F(LoadedKernelTest, SizesSharedMemoryByTheCall) {
   EXPECT_EQ(fake_.launches[0].sharedBytes, 1024u + 64 * 1000);
   slots_[3] = 4000;
   Status status = kernel->run(slots_.data(), nullptr);
-  EXPECT_EQ(status.code(), ErrorCode::OutOfResources);
+  EXPECT_EQ(status.code(), ErrorCode::Unsupported);
   EXPECT_NE(status.message().find("got 257024"), std::string::npos)
       << status.message();
 }
