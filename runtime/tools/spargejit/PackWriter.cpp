@@ -24,6 +24,20 @@ Status outputError(const std::string &path, int error) {
                 "-o: " + path + ": " + cache::errorText(error));
 }
 
+/// Entries are written for the user alone, as the cache's are; a pack is made
+/// to be handed on. What cannot be changed stays as it is.
+void letEverybodyRead(const std::string &folder) {
+  namespace fs = std::filesystem;
+  constexpr auto kRead = fs::perms::group_read | fs::perms::others_read;
+  constexpr auto kEnter =
+      kRead | fs::perms::group_exec | fs::perms::others_exec;
+  std::error_code ignored;
+  fs::permissions(folder, kEnter, fs::perm_options::add, ignored);
+  for (const auto &entry : fs::recursive_directory_iterator(folder, ignored))
+    fs::permissions(entry.path(), entry.is_directory(ignored) ? kEnter : kRead,
+                    fs::perm_options::add, ignored);
+}
+
 } // namespace
 
 Result<PackWriter> PackWriter::open(const std::string &folder,
@@ -125,7 +139,11 @@ Status PackWriter::write(const std::string &name, const cache::KernelKey &key,
 }
 
 Status PackWriter::finish() {
-  return cache::writePackIndex(folder_).withContext("-o");
+  Status status = cache::writePackIndex(folder_);
+  if (!status.ok())
+    return std::move(status).withContext("-o");
+  letEverybodyRead(folder_);
+  return Status();
 }
 
 } // namespace spargejit::tool

@@ -3,9 +3,12 @@
 // ProblemOptions.h.
 #include "runtime/tools/spargejit/options/ProblemOptions.h"
 
+#include "runtime/base/Environment.h"
+#include "runtime/cache/ArtifactStore.h"
 #include "runtime/jit/CodeGenerator.h"
 #include "runtime/plan/MethodLibrary.h"
 #include "runtime/plan/Planner.h"
+#include "runtime/plan/StoredPlan.h"
 #include "runtime/tools/spargejit/SystemProbe.h"
 #include "runtime/tools/spargejit/options/OptionChecks.h"
 #include "runtime/tools/spargejit/problem/ElementTypes.h"
@@ -162,8 +165,14 @@ Result<MethodPlan> planOf(const std::string &method) {
       throw CLI::ValidationError(message, CLI::ExitCodes::ValidationError);
     return Status(text.status().code(), message);
   }
-  return jit::builtInCodeGenerator().planMethod((*text)->text,
-                                                (*text)->fileName);
+  jit::CodeGenerator &generator = jit::builtInCodeGenerator();
+  // As a call would, so that a build without a compiler has it from a pack.
+  if (const auto &settings = environment(); settings.ok())
+    if (auto entry = cache::ArtifactStore(*settings).find(
+            plan::planKey((*text)->digest, generator.identity())))
+      if (auto kept = plan::planOf(*entry); kept.ok())
+        return kept;
+  return generator.planMethod((*text)->text, (*text)->fileName);
 }
 
 bool usesScalar(const MethodPlan &plan, const std::string &name) {

@@ -12,6 +12,8 @@ if index != names:
     sys.exit(f"the index has {index}, the folder {names}")
 for name in names:
     folder = os.path.join(sys.argv[1], name)
+    if os.stat(folder).st_mode & 0o055 != 0o055:
+        sys.exit(f"{folder} cannot be read by others")
     with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as file:
         manifest = json.load(file)
     if not name.endswith(manifest["key"]):
