@@ -14,10 +14,12 @@ constexpr std::int64_t blockCount(std::int64_t length, std::int64_t block) {
   return (length + block - 1) / block;
 }
 
-/// Key blocks, beyond which a row of them counts as long: eight rows of scores
-/// and what lies beside them still fit a CTA of Hopper (227 KiB) at head
-/// dimension 256.
-inline constexpr std::int64_t kLongRow = 4608;
+/// Whether a row of so many key blocks is long: eight rows of scores and what
+/// lies beside them (64 staged rows of the head dimension) no longer fit the
+/// shared memory of a CTA of Hopper, 227 KiB.
+constexpr bool isLongRow(std::int64_t kvBlocks, std::int64_t headDim) {
+  return kvBlocks > (headDim > 128 ? 5120 : 6144);
+}
 
 /// The part of a problem that decides code. Problems of one class share their
 /// plan and its kernels, whatever their lengths.
@@ -27,8 +29,8 @@ struct ProblemClass {
   std::int64_t maskBlockQ = 0;
   std::int64_t maskBlockKv = 0;
   bool causal = false;
-  /// The rows of blocks are longer than kLongRow: a kernel that keeps whole
-  /// rows of scores in a CTA's shared memory keeps fewer of them.
+  /// isLongRow(): a kernel that keeps whole rows of scores in a CTA's shared
+  /// memory keeps fewer of them.
   bool longRows = false;
 
   friend bool operator==(const ProblemClass &, const ProblemClass &) = default;

@@ -21,16 +21,18 @@ Tuning portableTuning(const ProblemClass &kind) {
           {"tile_columns", 64}};
 }
 
-/// Selection in kernels/sm90. A CTA keeps the scores of eight rows (two, where
-/// rows are long) in shared memory, one a warp, and a cluster of eight reads k
-/// once for all of theirs. Two CTAs share a multiprocessor's registers, unless
-/// the halves of long head dimensions need more.
+/// Selection in kernels/sm90, by what was fastest in
+/// bench/results/2026-11-30-h200-selection.md. A CTA keeps the scores of eight
+/// rows (two, where rows are long) in shared memory, one a warp, and a cluster
+/// reads k once for all of theirs: of four CTAs, or of eight where there are
+/// many key blocks. Two CTAs share a multiprocessor's registers, unless the
+/// halves of long head dimensions need more.
 Tuning sm90SelectionTuning(const ProblemClass &kind) {
-  constexpr std::int64_t kMembers = 8;
+  const std::int64_t members = kind.maskBlockKv >= 64 ? 4 : 8;
   const std::int64_t rows = kind.longRows ? 2 : 8;
   return {{"pool_warps", 8},     {"pool_ctas", 4},
-          {"member_rows", rows}, {"tile_rows", kMembers * rows},
-          {"row_tile", 256},     {"team_members", kMembers},
+          {"member_rows", rows}, {"tile_rows", members * rows},
+          {"row_tile", 256},     {"team_members", members},
           {"team_warps", 8},     {"team_ctas", kind.headDim > 128 ? 1 : 2}};
 }
 

@@ -157,7 +157,6 @@ private:
   // NvvmRows.cpp: rank-1 tensors of a team's warps.
   Value rowIndex(const RowPlace &place, int64_t index);
   Value inRow(const RowPlace &place, int64_t index);
-  std::pair<Value, Value> sumBelow(Value value);
   LogicalResult emit(tile::RowLoadOp op);
   LogicalResult emit(tile::RowStoreOp op);
   LogicalResult emit(tile::TotalOp op);

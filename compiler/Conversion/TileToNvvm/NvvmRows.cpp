@@ -119,60 +119,38 @@ LogicalResult NvvmEmitter::emit(tile::PickOp op) {
   return success();
 }
 
-/// The sum of `value` over all lower lanes, and over all lanes.
-std::pair<Value, Value> NvvmEmitter::sumBelow(Value value) {
-  Location loc = p_.location();
-  Value sum = value;
-  for (int64_t distance : {1, 2, 4, 8, 16}) {
-    Value lower = NVVM::ShflOp::create(b_, loc, p_.i32(), p_.constant(-1), sum,
-                                       p_.constant(distance), p_.constant(0),
-                                       NVVM::ShflKind::up, UnitAttr());
-    Value isThere = p_.less(p_.constant(distance - 1), lane_);
-    sum = p_.add(sum, p_.select(isThere, lower, p_.constant(0)));
-  }
-  return {p_.sub(sum, value), p_.fromLane(sum, p_.constant(31))};
-}
-
-/// A lane's rank is what lower lanes have in its group, all lanes in earlier
-/// groups, and it has itself in earlier registers. The counts of two groups
-/// share a word, since those of 32 lanes stay below 2^8.
+/// A ballot for each register: a lane's rank is what lower lanes have in all of
+/// a group's ballots, and what it has itself in earlier registers.
 LogicalResult NvvmEmitter::emit(tile::RankOp op) {
   Location loc = p_.location();
-  RowPlace place(
-      cast<RankedTensorType>(op.getSource().getType()).getDimSize(0));
+  auto type = cast<RankedTensorType>(op.getSource().getType());
+  RowPlace place(type.getDimSize(0));
   FailureOr<Registers> source = registersOf(op.getSource());
   if (failed(source))
     return failure();
-  Registers flags;
-  SmallVector<Value> words;
-  for (int64_t i = 0; i < place.registers(); ++i) {
-    Value flag = arith::AndIOp::create(
-        b_, loc, (*source)[static_cast<size_t>(i)], inRow(place, i));
-    flags.push_back(arith::ExtUIOp::create(b_, loc, p_.i32(), flag));
-    int64_t group = i / place.perLane;
-    Value inWord = group % 2 ? p_.mul(flags.back(), 1 << 16) : flags.back();
-    if (i % (2 * place.perLane) == 0)
-      words.push_back(inWord);
-    else
-      words.back() = p_.add(words.back(), inWord);
-  }
+  Value one = p_.constant(1);
+  Value below = p_.add(arith::ShLIOp::create(b_, loc, one, lane_), -1);
   Value before = p_.constant(0);
   Registers ranks;
-  for (auto [index, word] : llvm::enumerate(words)) {
-    auto [lower, all] = sumBelow(word);
-    for (int64_t half : {0, 1}) {
-      auto part = [&, half = half](Value pair) {
-        return half ? p_.divide(pair, 1 << 16)
-                    : p_.bitAnd(pair, p_.constant(0xffff));
-      };
-      Value rank = p_.add(before, part(lower));
-      for (int64_t i = 0; i < place.perLane; ++i) {
-        if (static_cast<int64_t>(ranks.size()) == place.registers())
-          break;
-        ranks.push_back(rank);
-        rank = p_.add(rank, flags[ranks.size() - 1]);
-      }
-      before = p_.add(before, part(all));
+  auto countBits = [&](Value bits) {
+    return LLVM::CtPopOp::create(b_, loc, p_.i32(), bits);
+  };
+  for (int64_t group = 0; group < place.groups; ++group) {
+    Value rank = before;
+    SmallVector<Value> flags;
+    for (int64_t i = 0; i < place.perLane; ++i) {
+      int64_t index = group * place.perLane + i;
+      Value flag = arith::AndIOp::create(
+          b_, loc, (*source)[static_cast<size_t>(index)], inRow(place, index));
+      Value ballot = NVVM::VoteSyncOp::create(
+          b_, loc, p_.i32(), p_.constant(-1), flag, NVVM::VoteSyncKind::ballot);
+      rank = p_.add(rank, countBits(p_.bitAnd(ballot, below)));
+      before = p_.add(before, countBits(ballot));
+      flags.push_back(flag);
+    }
+    for (Value flag : flags) {
+      ranks.push_back(rank);
+      rank = p_.add(rank, arith::ExtUIOp::create(b_, loc, p_.i32(), flag));
     }
   }
   hold(op.getResult(), std::move(ranks));

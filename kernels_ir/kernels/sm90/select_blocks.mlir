@@ -10,24 +10,22 @@
 // lower index) that has at least max(k, 1) blocks and a probability mass of at
 // least p (SpargeAttention2, arXiv 2602.13515), and the forced blocks.
 //
-// A team (a cluster of CTAs) takes tile_rows rows. First its warps share out the
-// key blocks, 16 to a warp at a time, so that pooled_k is read once for all rows of
-// the team, and send each score to the CTA that will select from its row. Then each
-// warp selects from rows of its own, whose scores lie in its CTA's shared memory:
+// A team (a cluster of CTAs) takes tile_rows rows. Its warps share out the key
+// blocks, 16 to a warp at a time, so that pooled_k is read once for all rows, and
+// send each score to the CTA that selects from its row. Then each warp selects from
+// rows of its own, whose scores lie in its CTA's shared memory:
 //
 //   1. maximum, minimum and number of the scores above -inf;
 //   2. the sum of all exponentials;
-//   3. the cut lies in an interval [low, high) of scores: with the blocks >= high
-//      the row would have too little, with those >= low enough. Three thresholds
-//      divide it into four; one pass counts and weighs what lies above each. After
-//      some three passes at most 32 blocks are left in the interval, one a lane;
-//   4. these are ranked by comparing each with each.
+//   3. the cut lies in an interval [low, high): the blocks >= high are too little,
+//      those >= low enough. Three thresholds divide it into four; one pass counts
+//      and weighs what lies above each. It ends with at most 32 blocks inside, after
+//      some three passes; after sixteen, the interval is halved in the order of
+//      floats, of which there are 2^32;
+//   4. these blocks, one a lane, are ranked by comparing each with each.
 //
 // What is kept is what lies above the cut score, and the first `ties` of the blocks
-// that lie on it (own derivation; the search ends, since after sixteen passes the
-// interval is divided by the order of floats, of which there are 2^32).
-//
-// Parameters that follow from others: tile_rows = team_members * member_rows.
+// that lie on it (own derivation). tile_rows = team_members * member_rows.
 
 !rows = !tile.staged<tile_rows x head_dim>
 !key_scores = tensor<?x?xf32, #tile.sizes<16, tile_rows>>
@@ -38,6 +36,7 @@
 !run = tensor<?xf32, #tile.sizes<row_tile>>
 !run_i32 = tensor<?xi32, #tile.sizes<row_tile>>
 !run_i1 = tensor<?xi1, #tile.sizes<row_tile>>
+!run_f64 = tensor<?xf64, #tile.sizes<row_tile>>
 // One element a lane.
 !lane = tensor<32xf32>
 !lane_i32 = tensor<32xi32>
@@ -57,8 +56,6 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %c32 = arith.constant 32 : index
   %i0 = arith.constant 0 : i32
   %i1 = arith.constant 1 : i32
-  %i2 = arith.constant 2 : i32
-  %i3 = arith.constant 3 : i32
   %i16 = arith.constant 16 : i32
   %i31 = arith.constant 31 : i32
   %all_but_sign = arith.constant 2147483647 : i32
@@ -71,7 +68,6 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %three_quarters = arith.constant 0.75 : f32
   %d0 = arith.constant 0.0 : f64
   %minus_inf = arith.constant 0xFF800000 : f32
-  %inf = arith.constant 0x7F800000 : f32
   %log2_e = arith.constant 1.44269504 : f32
   %member_rows = tile.parameter "member_rows" : index
   %row_tile = tile.parameter "row_tile" : index
@@ -83,13 +79,11 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %causal = tile.parameter "causal" : i1
   %keep_diagonal = tile.parameter "keep_diagonal" : i1
   %keep_first = tile.parameter "keep_first" : index
-
   %member, %warp = tile.team members team_members warps team_warps ctas team_ctas : index, index
   %q_blocks = tile.dim %pooled_q, 2 : !tile.global<4 x f32>
   %kv_blocks = tile.dim %pooled_k, 2 : !tile.global<4 x f32>
   %close = tile.scratch %c32 multiple %c32 : !candidates
   %scores = tile.scratch %kv_blocks multiple %row_tile : !scratch
-
   // Where this team works.
   %batch, %head, %tile = tile.program_id : index, index, index
   %first_row = arith.muli %tile, %tile_rows : index
@@ -100,7 +94,6 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %q_view = tile.slice %pooled_q[%batch, %head] : !tile.global<4 x f32> -> !tile.view<2 x f32>
   %k_view = tile.slice %pooled_k[%batch, %kv_head] : !tile.global<4 x f32> -> !tile.view<2 x f32>
   %list_counts = tile.slice %counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
-
   tile.launch_next
   tile.launch_wait
 
@@ -132,7 +125,6 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %zero_run = tile.splat %f0 : f32 -> !run
   %one_run = tile.splat %f1 : f32 -> !run
   %minus_infs = tile.splat %minus_inf : f32 -> !run
-  %infs = tile.splat %inf : f32 -> !run
   %numbers = tile.iota : !run_i32
   %has_p = arith.cmpf ogt, %p, %f0 : f32
   %p_f64 = arith.extf %p : f32 to f64
@@ -143,8 +135,7 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
     %row = arith.addi %own_first, %local : index
     %exists = arith.cmpi slt, %row, %q_blocks : index
     scf.if %exists {
-      // The last key that the row's last query sees, bottom-right aligned; may be
-      // negative. Causality hides the blocks behind the one that holds it.
+      // Causality hides the blocks behind the last key that the row's last query sees.
       %next_row = arith.addi %row, %c1 : index
       %whole_end = arith.muli %next_row, %mask_block_q : index
       %row_end = arith.minsi %whole_end, %q_len : index
@@ -159,7 +150,6 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
       %visible_i32 = arith.index_cast %visible : index to i32
       %diagonal_i32 = arith.index_cast %diagonal : index to i32
       %limits = tile.splat %visible_i32 : i32 -> !run_i32
-
       // The last run's rest becomes -inf.
       %run_count = arith.divui %visible, %row_tile : index
       %last_run = arith.muli %run_count, %row_tile : index
@@ -174,21 +164,21 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
         tile.row_store %clipped, %scores[%local, %last_run] : !run, !scratch
       }
 
-      // 1. Range of the scores, and how many are above -inf.
-      %maxima, %minima, %numbers_above = scf.for %column = %c0 to %visible step %row_tile
-          iter_args(%old_max = %minus_infs, %old_min = %infs, %old_count = %zero_run)
-          -> (!run, !run, !run) {
+      // 1. Range of the scores, and how many are above -inf. Minima are maxima
+      // of what is negated.
+      %maxima, %negated_minima, %numbers_above = scf.for %column = %c0 to %visible step %row_tile
+          iter_args(%old_max = %minus_infs, %old_min = %minus_infs, %old_count = %zero_run) -> (!run, !run, !run) {
         %s = tile.row_load %scores[%local, %column] : !scratch -> !run
         %new_max = arith.maxnumf %old_max, %s : !run
         %is_finite = arith.cmpf ogt, %s, %minus_infs : !run
-        %counted = arith.select %is_finite, %s, %infs : !run_i1, !run
-        %new_min = arith.minnumf %old_min, %counted : !run
+        %negated = arith.subf %zero_run, %s : !run
+        %counted = arith.select %is_finite, %negated, %minus_infs : !run_i1, !run
+        %new_min = arith.maxnumf %old_min, %counted : !run
         %one = arith.select %is_finite, %one_run, %zero_run : !run_i1, !run
         %new_count = arith.addf %old_count, %one : !run
         scf.yield %new_max, %new_min, %new_count : !run, !run, !run
       }
       %max = tile.total max %maxima : !run -> f32
-      %negated_minima = arith.subf %zero_run, %minima : !run
       %negated_min = tile.total max %negated_minima : !run -> f32
       %min = arith.subf %f0, %negated_min : f32
       %finite = tile.total sum %numbers_above : !run -> f32
@@ -197,35 +187,24 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
       %scaled_reference = arith.mulf %reference, %log2_e : f32
       %offset = arith.negf %scaled_reference : f32
       %offsets = tile.splat %offset : f32 -> !run
-
       // 2. The sum of all exponentials.
-      %total = scf.if %has_p -> (f64) {
-        %parts = scf.for %column = %c0 to %visible step %row_tile
-            iter_args(%old = %zero_run) -> (!run) {
-          %s = tile.row_load %scores[%local, %column] : !scratch -> !run
-          %exponents = math.fma %s, %log2_es, %offsets : !run
-          %e = math.exp2 %exponents : !run
-          %new = arith.addf %old, %e : !run
-          scf.yield %new : !run
-        }
-        %sum = tile.total sum %parts : !run -> f32
-        %wide = arith.extf %sum : f32 to f64
-        scf.yield %wide : f64
-      } else {
-        scf.yield %d0 : f64
+      %parts = scf.for %column = %c0 to %visible step %row_tile iter_args(%old = %zero_run) -> (!run) {
+        %s = tile.row_load %scores[%local, %column] : !scratch -> !run
+        %exponents = math.fma %s, %log2_es, %offsets : !run
+        %e = math.exp2 %exponents : !run
+        %new = arith.addf %old, %e : !run
+        scf.yield %new : !run
       }
+      %wide = arith.extf %parts : !run to !run_f64
+      %total = tile.total sum %wide : !run_f64 -> f64
       %mass = arith.mulf %total, %p_f64 : f64
       %k_i32 = arith.index_cast %k : index to i32
       %wanted_i32 = arith.maxsi %k_i32, %i1 : i32
       %wanted = arith.sitofp %wanted_i32 : i32 to f32
-
-      // p = 1 asks for every block: rounded sums reach 1 before the last ones. So
-      // does a mass that is not a number.
+      // p = 1 asks for every block (rounded sums reach 1 before); so does NaN.
       %takes_row = arith.cmpi sge, %wanted_i32, %visible_i32 : i32
       %wants_all = arith.cmpf oge, %p, %f1 : f32
-      %is_enough = arith.cmpf oge, %total, %mass : f64
-      %true = arith.constant true
-      %never_enough = arith.xori %is_enough, %true : i1
+      %never_enough = arith.cmpf ult, %total, %mass : f64
       %all_by_mass = arith.ori %wants_all, %never_enough : i1
       %all = arith.ori %takes_row, %all_by_mass : i1
       // More blocks than have a score: the first ones without, too.
@@ -249,9 +228,10 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
           %above_flip = arith.andi %above_sign, %all_but_sign : i32
           %above_bits = arith.xori %above_order, %above_flip : i32
           %above_max = arith.bitcast %above_bits : i32 to f32
-          %low, %high, %count_low, %count_high, %mass_high, %passes = scf.while
+          %low, %high, %count_low, %count_high, %mass_high, %end:3 = scf.while
               (%low_0 = %min, %high_0 = %above_max, %count_low_0 = %finite, %count_high_0 = %f0,
-               %mass_high_0 = %d0, %pass_0 = %i0) : (f32, f32, f32, f32, f64, i32) -> (f32, f32, f32, f32, f64, i32) {
+               %mass_high_0 = %d0, %pass_0 = %i0) : (f32, f32, f32, f32, f64, i32)
+              -> (f32, f32, f32, f32, f64, i32, i32, i32) {
             %between = arith.subf %count_low_0, %count_high_0 : f32
             %many = arith.cmpf ogt, %between, %few : f32
             %low_bits = arith.bitcast %low_0 : f32 to i32
@@ -265,12 +245,13 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
             %after_low = arith.addi %low_order, %i1 : i32
             %divisible = arith.cmpi slt, %after_low, %high_order : i32
             %more = arith.andi %many, %divisible : i1
-            scf.condition(%more) %low_0, %high_0, %count_low_0, %count_high_0, %mass_high_0, %pass_0
-                : f32, f32, f32, f32, f64, i32
+            scf.condition(%more) %low_0, %high_0, %count_low_0, %count_high_0, %mass_high_0, %pass_0, %low_order, %high_order
+                : f32, f32, f32, f32, f64, i32, i32, i32
           } do {
-          ^divide(%low_1: f32, %high_1: f32, %count_low_1: f32, %count_high_1: f32, %mass_high_1: f64, %pass_1: i32):
+          ^divide(%low_1: f32, %high_1: f32, %count_low_1: f32, %count_high_1: f32, %mass_high_1: f64, %pass_1: i32,
+                  %low_order: i32, %high_order: i32):
             // Quarters of the values, or, where those are no three numbers inside
-            // the interval or have not ended the search, of the order.
+            // the interval or have not ended the search, halves of the order.
             %span = arith.subf %high_1, %low_1 : f32
             %part_1 = arith.mulf %span, %quarter : f32
             %by_value_1 = arith.addf %low_1, %part_1 : f32
@@ -287,100 +268,50 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
             %rises = arith.andi %rises_01, %rises_23 : i1
             %early = arith.cmpi slt, %pass_1, %i16 : i32
             %by_value = arith.andi %rises, %early : i1
-            %t1, %t2, %t3 = scf.if %by_value -> (f32, f32, f32) {
-              scf.yield %by_value_1, %by_value_2, %by_value_3 : f32, f32, f32
-            } else {
-              %low_bits = arith.bitcast %low_1 : f32 to i32
-              %low_sign = arith.shrsi %low_bits, %i31 : i32
-              %low_flip = arith.andi %low_sign, %all_but_sign : i32
-              %low_order = arith.xori %low_bits, %low_flip : i32
-              %high_bits = arith.bitcast %high_1 : f32 to i32
-              %high_sign = arith.shrsi %high_bits, %i31 : i32
-              %high_flip = arith.andi %high_sign, %all_but_sign : i32
-              %high_order = arith.xori %high_bits, %high_flip : i32
-              %distance = arith.subi %high_order, %low_order : i32
-              %quarter_distance = arith.shrui %distance, %i2 : i32
-              %step = arith.maxui %quarter_distance, %i1 : i32
-              %below_high = arith.subi %high_order, %i1 : i32
-              %order_1 = arith.addi %low_order, %step : i32
-              %step_2 = arith.addi %step, %step : i32
-              %order_2_free = arith.addi %low_order, %step_2 : i32
-              %order_2 = arith.minsi %order_2_free, %below_high : i32
-              %step_3 = arith.addi %step_2, %step : i32
-              %order_3_free = arith.addi %low_order, %step_3 : i32
-              %order_3 = arith.minsi %order_3_free, %below_high : i32
-              %sign_1 = arith.shrsi %order_1, %i31 : i32
-              %flip_1 = arith.andi %sign_1, %all_but_sign : i32
-              %bits_1 = arith.xori %order_1, %flip_1 : i32
-              %by_order_1 = arith.bitcast %bits_1 : i32 to f32
-              %sign_2 = arith.shrsi %order_2, %i31 : i32
-              %flip_2 = arith.andi %sign_2, %all_but_sign : i32
-              %bits_2 = arith.xori %order_2, %flip_2 : i32
-              %by_order_2 = arith.bitcast %bits_2 : i32 to f32
-              %sign_3 = arith.shrsi %order_3, %i31 : i32
-              %flip_3 = arith.andi %sign_3, %all_but_sign : i32
-              %bits_3 = arith.xori %order_3, %flip_3 : i32
-              %by_order_3 = arith.bitcast %bits_3 : i32 to f32
-              scf.yield %by_order_1, %by_order_2, %by_order_3 : f32, f32, f32
-            }
+            %distance = arith.subi %high_order, %low_order : i32
+            %half_distance = arith.shrui %distance, %i1 : i32
+            %middle = arith.addi %low_order, %half_distance : i32
+            %middle_sign = arith.shrsi %middle, %i31 : i32
+            %middle_flip = arith.andi %middle_sign, %all_but_sign : i32
+            %middle_bits = arith.xori %middle, %middle_flip : i32
+            %by_order = arith.bitcast %middle_bits : i32 to f32
+            %t1 = arith.select %by_value, %by_value_1, %by_order : f32
+            %t2 = arith.select %by_value, %by_value_2, %by_order : f32
+            %t3 = arith.select %by_value, %by_value_3, %by_order : f32
             %t1s = tile.splat %t1 : f32 -> !run
             %t2s = tile.splat %t2 : f32 -> !run
             %t3s = tile.splat %t3 : f32 -> !run
-
-            // Count and weigh what lies above each; weights only where p asks.
-            %c_1, %c_2, %c_3, %m_1, %m_2, %m_3 = scf.if %has_p -> (f32, f32, f32, f64, f64, f64) {
-              %n1, %n2, %n3, %w1, %w2, %w3 = scf.for %column = %c0 to %visible step %row_tile
-                  iter_args(%old_n1 = %zero_run, %old_n2 = %zero_run, %old_n3 = %zero_run,
-                            %old_w1 = %zero_run, %old_w2 = %zero_run, %old_w3 = %zero_run)
-                  -> (!run, !run, !run, !run, !run, !run) {
-                %s = tile.row_load %scores[%local, %column] : !scratch -> !run
-                %exponents = math.fma %s, %log2_es, %offsets : !run
-                %e = math.exp2 %exponents : !run
-                %a1 = arith.cmpf oge, %s, %t1s : !run
-                %a2 = arith.cmpf oge, %s, %t2s : !run
-                %a3 = arith.cmpf oge, %s, %t3s : !run
-                %one_1 = arith.select %a1, %one_run, %zero_run : !run_i1, !run
-                %one_2 = arith.select %a2, %one_run, %zero_run : !run_i1, !run
-                %one_3 = arith.select %a3, %one_run, %zero_run : !run_i1, !run
-                %new_n1 = arith.addf %old_n1, %one_1 : !run
-                %new_n2 = arith.addf %old_n2, %one_2 : !run
-                %new_n3 = arith.addf %old_n3, %one_3 : !run
-                %new_w1 = math.fma %one_1, %e, %old_w1 : !run
-                %new_w2 = math.fma %one_2, %e, %old_w2 : !run
-                %new_w3 = math.fma %one_3, %e, %old_w3 : !run
-                scf.yield %new_n1, %new_n2, %new_n3, %new_w1, %new_w2, %new_w3 : !run, !run, !run, !run, !run, !run
-              }
-              %n1_total = tile.total sum %n1 : !run -> f32
-              %n2_total = tile.total sum %n2 : !run -> f32
-              %n3_total = tile.total sum %n3 : !run -> f32
-              %w1_sum = tile.total sum %w1 : !run -> f32
-              %w1_total = arith.extf %w1_sum : f32 to f64
-              %w2_sum = tile.total sum %w2 : !run -> f32
-              %w2_total = arith.extf %w2_sum : f32 to f64
-              %w3_sum = tile.total sum %w3 : !run -> f32
-              %w3_total = arith.extf %w3_sum : f32 to f64
-              scf.yield %n1_total, %n2_total, %n3_total, %w1_total, %w2_total, %w3_total : f32, f32, f32, f64, f64, f64
-            } else {
-              %n1, %n2, %n3 = scf.for %column = %c0 to %visible step %row_tile
-                  iter_args(%old_n1 = %zero_run, %old_n2 = %zero_run, %old_n3 = %zero_run)
-                  -> (!run, !run, !run) {
-                %s = tile.row_load %scores[%local, %column] : !scratch -> !run
-                %a1 = arith.cmpf oge, %s, %t1s : !run
-                %a2 = arith.cmpf oge, %s, %t2s : !run
-                %a3 = arith.cmpf oge, %s, %t3s : !run
-                %one_1 = arith.select %a1, %one_run, %zero_run : !run_i1, !run
-                %one_2 = arith.select %a2, %one_run, %zero_run : !run_i1, !run
-                %one_3 = arith.select %a3, %one_run, %zero_run : !run_i1, !run
-                %new_n1 = arith.addf %old_n1, %one_1 : !run
-                %new_n2 = arith.addf %old_n2, %one_2 : !run
-                %new_n3 = arith.addf %old_n3, %one_3 : !run
-                scf.yield %new_n1, %new_n2, %new_n3 : !run, !run, !run
-              }
-              %n1_total = tile.total sum %n1 : !run -> f32
-              %n2_total = tile.total sum %n2 : !run -> f32
-              %n3_total = tile.total sum %n3 : !run -> f32
-              scf.yield %n1_total, %n2_total, %n3_total, %d0, %d0, %d0 : f32, f32, f32, f64, f64, f64
+            // Count and weigh what lies above each.
+            %n1, %n2, %n3, %w1, %w2, %w3 = scf.for %column = %c0 to %visible step %row_tile
+                iter_args(%old_n1 = %zero_run, %old_n2 = %zero_run, %old_n3 = %zero_run,
+                          %old_w1 = %zero_run, %old_w2 = %zero_run, %old_w3 = %zero_run)
+                -> (!run, !run, !run, !run, !run, !run) {
+              %s = tile.row_load %scores[%local, %column] : !scratch -> !run
+              %exponents = math.fma %s, %log2_es, %offsets : !run
+              %e = math.exp2 %exponents : !run
+              %a1 = arith.cmpf oge, %s, %t1s : !run
+              %a2 = arith.cmpf oge, %s, %t2s : !run
+              %a3 = arith.cmpf oge, %s, %t3s : !run
+              %one_1 = arith.select %a1, %one_run, %zero_run : !run_i1, !run
+              %one_2 = arith.select %a2, %one_run, %zero_run : !run_i1, !run
+              %one_3 = arith.select %a3, %one_run, %zero_run : !run_i1, !run
+              %new_n1 = arith.addf %old_n1, %one_1 : !run
+              %new_n2 = arith.addf %old_n2, %one_2 : !run
+              %new_n3 = arith.addf %old_n3, %one_3 : !run
+              %new_w1 = math.fma %one_1, %e, %old_w1 : !run
+              %new_w2 = math.fma %one_2, %e, %old_w2 : !run
+              %new_w3 = math.fma %one_3, %e, %old_w3 : !run
+              scf.yield %new_n1, %new_n2, %new_n3, %new_w1, %new_w2, %new_w3 : !run, !run, !run, !run, !run, !run
             }
+            %c_1 = tile.total sum %n1 : !run -> f32
+            %c_2 = tile.total sum %n2 : !run -> f32
+            %c_3 = tile.total sum %n3 : !run -> f32
+            %w1_wide = arith.extf %w1 : !run to !run_f64
+            %w2_wide = arith.extf %w2 : !run to !run_f64
+            %w3_wide = arith.extf %w3 : !run to !run_f64
+            %m_1 = tile.total sum %w1_wide : !run_f64 -> f64
+            %m_2 = tile.total sum %w2_wide : !run_f64 -> f64
+            %m_3 = tile.total sum %w3_wide : !run_f64 -> f64
             %count_1 = arith.cmpf oge, %c_1, %wanted : f32
             %count_2 = arith.cmpf oge, %c_2, %wanted : f32
             %count_3 = arith.cmpf oge, %c_3, %wanted : f32
@@ -390,14 +321,14 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
             %e1 = arith.andi %count_1, %mass_1 : i1
             %e2 = arith.andi %count_2, %mass_2 : i1
             %e3 = arith.andi %count_3, %mass_3 : i1
-            // The highest threshold with enough is the new low end ...
+            // The highest threshold with enough is the new low end,
             %low_a = arith.select %e1, %t1, %low_1 : f32
             %low_b = arith.select %e2, %t2, %low_a : f32
             %low_c = arith.select %e3, %t3, %low_b : f32
             %count_low_a = arith.select %e1, %c_1, %count_low_1 : f32
             %count_low_b = arith.select %e2, %c_2, %count_low_a : f32
             %count_low_c = arith.select %e3, %c_3, %count_low_b : f32
-            // ... the lowest without is the new high end.
+            // the lowest without the new high end.
             %high_a = arith.select %e3, %high_1, %t3 : f32
             %high_b = arith.select %e2, %high_a, %t2 : f32
             %high_c = arith.select %e1, %high_b, %t1 : f32
@@ -426,12 +357,12 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
               %any = tile.any %is_between : !run_i1
               %new = scf.if %any -> (i32) {
                 %ranks = tile.rank %is_between : !run_i1 -> !run_i32
+                %ones = arith.extui %is_between : !run_i1 to !run_i32
+                %here = tile.total sum %ones : !run_i32 -> i32
                 %olds = tile.splat %old : i32 -> !run_i32
                 %places = arith.addi %ranks, %olds : !run_i32
                 tile.row_scatter %s at %places where %is_between into %close[%warp]
                     : !run, !run_i32, !run_i1, !candidates
-                %ones = arith.extui %is_between : !run_i1 to !run_i32
-                %here = tile.total sum %ones : !run_i32 -> i32
                 %sum = arith.addi %old, %here : i32
                 scf.yield %sum : i32
               } else {
@@ -451,7 +382,8 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
             %weight = math.exp2 %exponent : !lane
             %lane_zero = tile.splat %f0 : f32 -> !lane
             %lane_one = tile.splat %f1 : f32 -> !lane
-            %better, %better_mass = scf.for %other = %c0 to %c32 step %c1
+            %found_index = arith.index_cast %found : i32 to index
+            %better, %better_mass = scf.for %other = %c0 to %found_index step %c1
                 iter_args(%old_count = %lane_zero, %old_mass = %lane_zero) -> (!lane, !lane) {
               %s = tile.pick %candidate[%other] : !lane -> f32
               %w = tile.pick %weight[%other] : !lane -> f32
@@ -492,8 +424,7 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
             %ties_2 = tile.total sum %ones : !lane_i32 -> i32
             scf.yield %cut_2, %ties_2 : f32, i32
           } else {
-            // More than 32 equal scores, all of them `low`: the r-th is needed if
-            // the blocks above and r - 1 of these are not enough.
+            // More than 32 equal scores: the r-th is needed if r - 1 are too few.
             %exponent_scaled = arith.mulf %low, %log2_e : f32
             %exponent = arith.addf %exponent_scaled, %offset : f32
             %exponents = tile.splat %exponent : f32 -> !lane
@@ -524,10 +455,9 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
       %cuts = tile.splat %cut : f32 -> !run
       %ties_all = tile.splat %ties : i32 -> !run_i32
       %diagonals = tile.splat %diagonal_i32 : i32 -> !run_i32
-      %has_first = arith.cmpi ne, %keep_first, %c0 : index
-      %first_visible = arith.minsi %keep_first, %visible : index
-      %keep_first_i32 = arith.index_cast %first_visible : index to i32
+      %keep_first_i32 = arith.index_cast %keep_first : index to i32
       %keep_firsts = tile.splat %keep_first_i32 : i32 -> !run_i32
+      %zero_i32s = tile.splat %i0 : i32 -> !run_i32
       %length, %ties_seen = scf.for %column = %c0 to %visible step %row_tile
           iter_args(%old_length = %i0, %old_ties = %i0) -> (i32, i32) {
         %s = tile.row_load %scores[%local, %column] : !scratch -> !run
@@ -537,35 +467,34 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
         %above = arith.cmpf ogt, %s, %cuts : !run
         %tied = arith.cmpf oeq, %s, %cuts : !run
         %has_ties = tile.any %tied : !run_i1
-        %tied_kept, %ties_now = scf.if %has_ties -> (!run_i1, i32) {
+        %tie_ranks, %ties_now = scf.if %has_ties -> (!run_i32, i32) {
           %in_run = tile.rank %tied : !run_i1 -> !run_i32
-          %olds = tile.splat %old_ties : i32 -> !run_i32
-          %ranks = arith.addi %in_run, %olds : !run_i32
-          %is_early = arith.cmpi slt, %ranks, %ties_all : !run_i32
-          %early_ties = arith.andi %tied, %is_early : !run_i1
           %ones = arith.extui %tied : !run_i1 to !run_i32
           %here = tile.total sum %ones : !run_i32 -> i32
+          %olds = tile.splat %old_ties : i32 -> !run_i32
+          %ranks = arith.addi %in_run, %olds : !run_i32
           %sum = arith.addi %old_ties, %here : i32
-          scf.yield %early_ties, %sum : !run_i1, i32
+          scf.yield %ranks, %sum : !run_i32, i32
         } else {
-          scf.yield %tied, %old_ties : !run_i1, i32
+          %none = arith.addi %zero_i32s, %zero_i32s : !run_i32
+          scf.yield %none, %old_ties : !run_i32, i32
         }
-        // What lies behind the row's end is below every cut, or tied with -inf and
-        // behind all of `ties`; so is never selected.
+        %is_early = arith.cmpi slt, %tie_ranks, %ties_all : !run_i32
+        %tied_kept = arith.andi %tied, %is_early : !run_i1
         %selected = arith.ori %above, %tied_kept : !run_i1
         %is_first = arith.cmpi slt, %places, %keep_firsts : !run_i32
-        %with_first_free = arith.ori %selected, %is_first : !run_i1
-        %with_first = arith.select %has_first, %with_first_free, %selected : !run_i1
+        %with_first = arith.ori %selected, %is_first : !run_i1
         %is_diagonal = arith.cmpi eq, %places, %diagonals : !run_i32
         %with_diagonal = arith.ori %with_first, %is_diagonal : !run_i1
-        %keep = arith.select %keep_diagonal, %with_diagonal, %with_first : !run_i1
+        %wanted_blocks = arith.select %keep_diagonal, %with_diagonal, %with_first : !run_i1
+        %inside = arith.cmpi slt, %places, %limits : !run_i32
+        %keep = arith.andi %wanted_blocks, %inside : !run_i1
         %ranks = tile.rank %keep : !run_i1 -> !run_i32
-        %old_lengths = tile.splat %old_length : i32 -> !run_i32
-        %slots = arith.addi %ranks, %old_lengths : !run_i32
-        tile.scatter %places at %slots where %keep into %list
-            : !run_i32, !run_i32, !run_i1, !tile.view<1 x i32>
         %ones = arith.extui %keep : !run_i1 to !run_i32
         %here = tile.total sum %ones : !run_i32 -> i32
+        %old_lengths = tile.splat %old_length : i32 -> !run_i32
+        %slots = arith.addi %ranks, %old_lengths : !run_i32
+        tile.scatter %places at %slots where %keep into %list : !run_i32, !run_i32, !run_i1, !tile.view<1 x i32>
         %new_length = arith.addi %old_length, %here : i32
         scf.yield %new_length, %ties_now : i32, i32
       }

@@ -2,8 +2,8 @@
 //
 // write_variants FILE FOLDER [KERNEL]: compiles the Hopper forward kernel, or
 // the text in the file KERNEL, once for each line "NAME key=value …" of FILE
-// (all the kernel's parameters) and writes NAME.ptx and NAME.json, which
-// check_variants reads. Needs no GPU.
+// (all the kernel's parameters, and kernel=NAME where it is not attention_fwd)
+// and writes NAME.ptx and NAME.json, which check_variants reads. Needs no GPU.
 #include "compiler/Driver/CompileKernel.h"
 #include "kernels_ir/embed/EmbeddedTexts.h"
 
@@ -23,7 +23,9 @@ KernelSpec specFromLine(std::istringstream &words) {
   for (std::string word; words >> word;) {
     std::size_t equals = word.find('=');
     std::string key = word.substr(0, equals), value = word.substr(equals + 1);
-    if (value == "bfloat16")
+    if (key == "kernel")
+      spec.kernel = value;
+    else if (value == "bfloat16")
       spec.parameters[key] = DataType::BFloat16;
     else if (value == "float16")
       spec.parameters[key] = DataType::Float16;
@@ -38,6 +40,12 @@ nlohmann::json describe(const KernelSpec &spec, const LaunchInfo &launch) {
   json["entry"] = launch.entryName;
   json["threads"] = launch.threads;
   json["shared_bytes"] = launch.sharedBytes;
+  json["members"] = launch.members;
+  json["grid_tile"] = launch.gridTile;
+  for (const DynamicScratch &scratch : launch.dynamicScratch)
+    json["dynamic_shared"].push_back({{"column_bytes", scratch.bytesPerColumn},
+                                      {"multiple", scratch.columnsMultiple},
+                                      {"slot", scratch.columnsSlot}});
   for (const TensorMap &map : launch.tensorMaps)
     json["tensor_maps"].push_back({{"argument", map.argument},
                                    {"box_rows", map.boxRows},

@@ -64,6 +64,30 @@ TEST(Planner, PoolsEachSideByItsOwnBlock) {
             ParameterValue(16));
 }
 
+// On Hopper: eight warps of a pooling CTA have a block each; eight CTAs (key
+// blocks of 16) share rows of blocks, fewer where those are long.
+TEST(Planner, GivesTeamsTheirRows) {
+  Target target;
+  target.architecture = "sm_90a";
+  MethodPlan plan = unit::selectingPlan();
+  auto parameterOf = [&](std::size_t launch, const char *name, bool longRows) {
+    ProblemClass kind = kClass;
+    kind.longRows = longRows;
+    std::vector<KernelParameter> parameters{{name, false}};
+    for (const auto &[set, value] : plan.launches[launch].parameters)
+      parameters.push_back({set, false});
+    return specialiseLaunch(plan, plan.launches[launch], kind, target,
+                            parameters)
+        ->parameters[name];
+  };
+  EXPECT_EQ(parameterOf(0, "pool_rows", false), ParameterValue(8 * 128));
+  EXPECT_EQ(parameterOf(1, "pool_rows", false), ParameterValue(8 * 16));
+  EXPECT_EQ(parameterOf(2, "member_rows", false), ParameterValue(8));
+  EXPECT_EQ(parameterOf(2, "tile_rows", false), ParameterValue(8 * 8));
+  EXPECT_EQ(parameterOf(2, "member_rows", true), ParameterValue(2));
+  EXPECT_EQ(parameterOf(2, "tile_rows", true), ParameterValue(8 * 2));
+}
+
 TEST(Planner, PassesTheMethodsParametersOn) {
   MethodPlan plan = unit::selectingPlan();
   plan.launches[2].parameters = {{"keep_diagonal", 1}, {"keep_first", 3}};
