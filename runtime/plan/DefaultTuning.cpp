@@ -24,11 +24,13 @@ Tuning portableTuning(const ProblemClass &kind) {
 /// Selection in kernels/sm90, by what was fastest in
 /// bench/results/2026-11-30-h200-selection.md. A CTA keeps the scores of eight
 /// rows (two, where rows are long) in shared memory, one a warp, and a cluster
-/// reads k once for all of theirs: of four CTAs, or of eight where there are
-/// many key blocks. Two CTAs share a multiprocessor's registers, unless the
-/// halves of long head dimensions need more.
+/// of four reads k once for all of theirs; of eight where key blocks are many,
+/// which is measured, and fits 128 registers, at head dimension 128 (96
+/// spills). Two CTAs share a multiprocessor's registers, unless the halves of
+/// long head dimensions need more.
 Tuning sm90SelectionTuning(const ProblemClass &kind) {
-  const std::int64_t members = kind.maskBlockKv >= 64 ? 4 : 8;
+  const bool isWide = kind.maskBlockKv < 64 && kind.headDim == 128;
+  const std::int64_t members = isWide ? 8 : 4;
   const std::int64_t rows = kind.longRows ? 2 : 8;
   return {{"pool_warps", 8},     {"pool_ctas", 4},
           {"member_rows", rows}, {"tile_rows", members * rows},

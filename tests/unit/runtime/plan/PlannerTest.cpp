@@ -64,8 +64,8 @@ TEST(Planner, PoolsEachSideByItsOwnBlock) {
             ParameterValue(16));
 }
 
-// On Hopper: eight warps of a pooling CTA have a block each; eight CTAs (key
-// blocks of 16) share rows of blocks, fewer where those are long.
+// On Hopper: eight warps of a pooling CTA have a block each; four CTAs
+// share rows of blocks, fewer where those are long.
 TEST(Planner, GivesTeamsTheirRows) {
   Target target;
   target.architecture = "sm_90a";
@@ -83,9 +83,9 @@ TEST(Planner, GivesTeamsTheirRows) {
   EXPECT_EQ(parameterOf(0, "pool_rows", false), ParameterValue(8 * 128));
   EXPECT_EQ(parameterOf(1, "pool_rows", false), ParameterValue(8 * 16));
   EXPECT_EQ(parameterOf(2, "member_rows", false), ParameterValue(8));
-  EXPECT_EQ(parameterOf(2, "tile_rows", false), ParameterValue(8 * 8));
+  EXPECT_EQ(parameterOf(2, "tile_rows", false), ParameterValue(4 * 8));
   EXPECT_EQ(parameterOf(2, "member_rows", true), ParameterValue(2));
-  EXPECT_EQ(parameterOf(2, "tile_rows", true), ParameterValue(8 * 2));
+  EXPECT_EQ(parameterOf(2, "tile_rows", true), ParameterValue(4 * 2));
 }
 
 TEST(Planner, PassesTheMethodsParametersOn) {
