@@ -160,27 +160,26 @@ void planPool(IRRewriter &rewriter, PoolOp op) {
       .replace(op);
 }
 
-void planScoreAndSelect(IRRewriter &rewriter, ScoreAndSelectOp op) {
-  LaunchBuilder("select_blocks", rewriter)
-      .reads("pooled_q", op.getPooledQ())
+/// What every kernel that scores and selects takes, whoever wrote its rule.
+template <typename Op>
+LaunchBuilder selectionLaunch(StringRef kernel, IRRewriter &rewriter, Op op) {
+  LaunchBuilder launch(kernel, rewriter);
+  launch.reads("pooled_q", op.getPooledQ())
       .reads("pooled_k", op.getPooledK())
       .reads("k", op.getTopK())
       .reads("p", op.getTopP())
       .writes("lists", op.getLists())
       .parameter("keep_diagonal", op.getKeepDiagonal())
-      .parameter("keep_first", op.getKeepFirst())
-      .replace(op);
+      .parameter("keep_first", op.getKeepFirst());
+  return launch;
+}
+
+void planScoreAndSelect(IRRewriter &rewriter, ScoreAndSelectOp op) {
+  selectionLaunch("select_blocks", rewriter, op).replace(op);
 }
 
 void planCustomScoreAndSelect(IRRewriter &rewriter, CustomScoreAndSelectOp op) {
-  LaunchBuilder("custom_select", rewriter)
-      .reads("pooled_q", op.getPooledQ())
-      .reads("pooled_k", op.getPooledK())
-      .reads("k", op.getTopK())
-      .reads("p", op.getTopP())
-      .writes("lists", op.getLists())
-      .parameter("keep_diagonal", op.getKeepDiagonal())
-      .parameter("keep_first", op.getKeepFirst())
+  selectionLaunch("custom_select", rewriter, op)
       .source("score", op.getScoreCodeAttr())
       .source("keep", op.getKeepCodeAttr())
       .replace(op);

@@ -162,6 +162,9 @@ private:
   LogicalResult emit(tile::TotalOp op);
   LogicalResult emit(tile::PickOp op);
   LogicalResult emit(tile::RankOp op);
+  LogicalResult emitScatter(Value values, Value positions, Value where,
+                            Value limit,
+                            function_ref<void(Value, Value, Value)> store);
   LogicalResult emit(tile::ScatterOp op);
   LogicalResult emit(tile::RowScatterOp op);
   LogicalResult emit(tile::FillRestOp op);

@@ -157,50 +157,51 @@ LogicalResult NvvmEmitter::emit(tile::RankOp op) {
   return success();
 }
 
-LogicalResult NvvmEmitter::emit(tile::ScatterOp op) {
-  RowPlace place(
-      cast<RankedTensorType>(op.getValues().getType()).getDimSize(0));
-  FailureOr<Registers> values = registersOf(op.getValues()),
-                       positions = registersOf(op.getPositions()),
-                       where = registersOf(op.getWhere());
-  if (failed(values) || failed(positions) || failed(where))
+/// Stores each element of `values` that `where` holds for at its position, if
+/// that is below `limit`. `store` gets the condition, the value, the position.
+LogicalResult
+NvvmEmitter::emitScatter(Value values, Value positions, Value where,
+                         Value limit,
+                         function_ref<void(Value, Value, Value)> store) {
+  RowPlace place(cast<RankedTensorType>(values.getType()).getDimSize(0));
+  FailureOr<Registers> stored = registersOf(values),
+                       at = registersOf(positions), wanted = registersOf(where);
+  if (failed(stored) || failed(at) || failed(wanted))
     return failure();
-  const View view = views_[op.getView()];
   for (int64_t i = 0; i < place.registers(); ++i) {
-    auto at = static_cast<size_t>(i);
-    Value stores =
-        arith::AndIOp::create(b_, p_.location(), (*where)[at],
-                              p_.lessUnsigned((*positions)[at], view.rows));
+    auto number = static_cast<size_t>(i);
+    Value position = (*at)[number];
+    Value stores = arith::AndIOp::create(b_, p_.location(), (*wanted)[number],
+                                         p_.lessUnsigned(position, limit));
     stores = arith::AndIOp::create(b_, p_.location(), stores, inRow(place, i));
-    p_.storeGlobalWhere(stores, (*values)[at],
-                        p_.globalPointer(view.pointer, view.elementType,
-                                         p_.signExtend((*positions)[at])));
+    store(stores, (*stored)[number], position);
   }
   return success();
 }
 
+LogicalResult NvvmEmitter::emit(tile::ScatterOp op) {
+  const View view = views_[op.getView()];
+  return emitScatter(op.getValues(), op.getPositions(), op.getWhere(),
+                     view.rows, [&](Value stores, Value value, Value position) {
+                       p_.storeGlobalWhere(
+                           stores, value,
+                           p_.globalPointer(view.pointer, view.elementType,
+                                            p_.signExtend(position)));
+                     });
+}
+
 LogicalResult NvvmEmitter::emit(tile::RowScatterOp op) {
-  RowPlace place(
-      cast<RankedTensorType>(op.getValues().getType()).getDimSize(0));
-  FailureOr<Registers> values = registersOf(op.getValues()),
-                       positions = registersOf(op.getPositions()),
-                       where = registersOf(op.getWhere());
-  if (failed(values) || failed(positions) || failed(where))
-    return failure();
   const Scratch scratch = scratches_[op.getScratch()];
   Value row = p_.add(scratch.address,
                      p_.mul(p_.mul(scalar(op.getRow()), scratch.stride), 4));
-  for (int64_t i = 0; i < place.registers(); ++i) {
-    auto at = static_cast<size_t>(i);
-    Value stores = arith::AndIOp::create(
-        b_, p_.location(), (*where)[at],
-        p_.lessUnsigned((*positions)[at], scratch.columns));
-    stores = arith::AndIOp::create(b_, p_.location(), stores, inRow(place, i));
-    p_.storeSharedWhere(stores, (*values)[at],
-                        p_.add(row, p_.mul((*positions)[at], 4)));
-  }
-  p_.syncWarp();
-  return success();
+  LogicalResult result = emitScatter(
+      op.getValues(), op.getPositions(), op.getWhere(), scratch.columns,
+      [&](Value stores, Value value, Value position) {
+        p_.storeSharedWhere(stores, value, p_.add(row, p_.mul(position, 4)));
+      });
+  if (succeeded(result))
+    p_.syncWarp();
+  return result;
 }
 
 /// 16 bytes a lane, between at most three words at each end.
