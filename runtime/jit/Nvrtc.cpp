@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <dlfcn.h>
+#include <link.h>
 
 namespace spargejit::jit {
 
@@ -32,6 +33,14 @@ constexpr const char *kRemedy =
     "a stage in CUDA C++ is compiled by NVRTC: install it (cuda-nvrtc of the "
     "CUDA toolkit, libnvrtc12 of Debian, or the Python package "
     "nvidia-cuda-nvrtc), or let SPARGEJIT_NVRTC name the library";
+
+/// The file behind a handle of dlopen; `name` where the loader does not say.
+std::string fileOf(void *library, const std::string &name) {
+  link_map *map = nullptr;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || !map || !map->l_name[0])
+    return name;
+  return map->l_name;
+}
 
 } // namespace
 
@@ -152,7 +161,7 @@ Result<std::unique_ptr<Nvrtc>> Nvrtc::openLibrary(const std::string &path) {
                   fmt::format("{}: expected NVRTC of CUDA 12.0 or later, got a "
                               "library without {}; {}",
                               path, missing, kRemedy));
-  std::unique_ptr<Nvrtc> nvrtc(new Nvrtc(path, functions));
+  std::unique_ptr<Nvrtc> nvrtc(new Nvrtc(fileOf(library, path), functions));
   int major = 0;
   int minor = 0;
   if (Status status =

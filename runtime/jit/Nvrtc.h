@@ -49,7 +49,7 @@ public:
 
   /// "13.0".
   const std::string &version() const { return version_; }
-  /// The name that it was opened by.
+  /// The file that it was loaded from.
   const std::string &path() const { return path_; }
 
 private:

@@ -6,15 +6,14 @@
 
 #include "runtime/backend/cuda/Driver.h"
 #include "runtime/base/Environment.h"
+#include "runtime/jit/Nvrtc.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <dlfcn.h>
 #include <fstream>
-#include <link.h>
 #include <sched.h>
 #include <sstream>
 #include <thread>
@@ -28,40 +27,6 @@ constexpr std::array<const char *, 16> kFeatures = {
     "avx_vnni",    "avx512f",     "avx512bw",    "avx512vl",
     "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",
     "amx_bf16",    "amx_int8",    "asimd",       "sve"};
-
-/// Owns a handle of dlopen.
-class OpenLibrary {
-public:
-  explicit OpenLibrary(const char *name)
-      : handle_(dlopen(name, RTLD_LAZY | RTLD_LOCAL)) {}
-  ~OpenLibrary() {
-    if (handle_)
-      dlclose(handle_);
-  }
-  OpenLibrary(const OpenLibrary &) = delete;
-  OpenLibrary &operator=(const OpenLibrary &) = delete;
-
-  explicit operator bool() const { return handle_ != nullptr; }
-  template <typename Function>
-  Function *symbol(const char *name) const {
-    return reinterpret_cast<Function *>(dlsym(handle_, name));
-  }
-  std::string path() const {
-    link_map *map = nullptr;
-    if (dlinfo(handle_, RTLD_DI_LINKMAP, &map) != 0 || !map)
-      return "";
-    return map->l_name;
-  }
-
-private:
-  void *handle_;
-};
-
-/// The loader's message for the attempt just made.
-std::string loaderMessage() {
-  const char *message = dlerror();
-  return message ? message : "the loader gave no reason";
-}
 
 } // namespace
 
@@ -121,23 +86,19 @@ LibraryInfo probeCudaDriver() {
 LibraryInfo probeNvrtc() {
   LibraryInfo info;
   info.name = "libnvrtc";
-  for (const char *name : {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"}) {
-    OpenLibrary library(name);
-    if (!library) {
-      std::string reason = loaderMessage();
-      info.reason = info.reason.empty() ? reason : info.reason + "; " + reason;
-      continue;
-    }
-    info.found = true;
-    info.reason.clear();
-    info.path = library.path();
-    int major = 0;
-    int minor = 0;
-    auto *ask = library.symbol<int(int *, int *)>("nvrtcVersion");
-    if (ask && ask(&major, &minor) == 0)
-      info.version = fmt::format("version {}.{}", major, minor);
-    break;
+  const Result<Environment> &settings = environment();
+  if (!settings) {
+    info.reason = settings.status().message();
+    return info;
   }
+  auto nvrtc = jit::Nvrtc::open(*settings);
+  if (!nvrtc) {
+    info.reason = nvrtc.status().message();
+    return info;
+  }
+  info.found = true;
+  info.path = (*nvrtc)->path();
+  info.version = "version " + (*nvrtc)->version();
   return info;
 }
 
