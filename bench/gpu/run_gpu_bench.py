@@ -262,7 +262,8 @@ HEADER = ("| shape | visited | block | ms | TFLOP/s | sustained | cuDNN dense ms
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--library", required=True, help="folder of libspargejit.so and libspargejit_gpu_bench.so")
+    parser.add_argument("--library", dest="folder", required=True,
+                        help="folder of libspargejit.so and libspargejit_gpu_bench.so")
     parser.add_argument("--only", default="", help="shapes whose name holds this")
     parser.add_argument("--seconds", type=float, default=0.5, help="of sustained load before its figure (default 0.5)")
     parser.add_argument("--budget", type=float, default=480, help="seconds after which no case is begun (default 480)")
@@ -272,7 +273,7 @@ def main():
     parser.add_argument("--output", help="JSON file; the table goes beside it with .md")
     args = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
-    library = Library(args.library)
+    library = Library(args.folder)
     properties = torch.cuda.get_device_properties(0)
     head = (f"spargejit {library.version()}, torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, "
             f"{properties.name}, {properties.multi_processor_count} multiprocessors, seed {args.seed}")
