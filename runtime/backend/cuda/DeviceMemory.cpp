@@ -62,6 +62,27 @@ Status zeroTickets(const DeviceContext &device, void *tickets,
                       "cuMemsetD32Async");
 }
 
+/// The same now, and not as part of a graph: on a stream that no capture knows.
+Status zeroTicketsBesideCapture(const DeviceContext &device, void *tickets) {
+  CurrentContext current(device);
+  if (!current.status().ok())
+    return current.status();
+  RelaxedCapture relaxed(device.driver());
+  const Driver &driver = device.driver();
+  const DriverFunctions &functions = driver.functions();
+  StreamHandle own = nullptr;
+  Status status = driver.check(functions.streamCreate(&own, kStreamNonBlocking),
+                               "cuStreamCreate");
+  if (!status.ok())
+    return status;
+  status = zeroTickets(device, tickets, own);
+  if (status.ok())
+    status =
+        driver.check(functions.streamSynchronize(own), "cuStreamSynchronize");
+  Status ended = driver.check(functions.streamDestroy(own), "cuStreamDestroy");
+  return status.ok() ? ended : status;
+}
+
 } // namespace
 
 Result<std::shared_ptr<void>> allocateMemory(const DeviceContext &device,
@@ -209,7 +230,7 @@ Workspaces::Workspace &Workspaces::find(StreamHandle stream) {
 /// A stream that was destroyed may still have work on the device when its
 /// handle is given to the next one; that work must not lose its workspace. A
 /// capture cannot ask for the identity, and breaks when it tries; there it was
-/// prepare() on this stream that did.
+/// prepare() on this stream that did, or nobody.
 Status Workspaces::adopt(Workspace &workspace, StreamHandle stream) {
   // Handles of the driver's own streams are never used again.
   if (std::bit_cast<std::uintptr_t>(stream) <= kStreamPerThread)
@@ -236,9 +257,13 @@ Status Workspaces::adopt(Workspace &workspace, StreamHandle stream) {
 
 Status Workspaces::grow(Workspace &workspace, std::int64_t bytes,
                         StreamHandle stream) {
-  Status status = expectNoCapture(device_, stream, "allocate a workspace");
-  if (!status.ok())
-    return status;
+  auto captured = isCaptured(device_, stream);
+  if (!captured.ok())
+    return captured.status();
+  // The legacy stream is never captured itself; it would wait for a capture.
+  if (*captured && !stream)
+    return expectNoCapture(device_, stream, "allocate a workspace");
+  Status status;
   // Doubling, so that all blocks together take less than twice the last one's
   // size and what it holds.
   std::int64_t size = alignUp(std::max(bytes, 2 * workspace.bytes));
@@ -249,7 +274,8 @@ Status Workspaces::grow(Workspace &workspace, std::int64_t bytes,
   }
   if (block.ok()) {
     auto *tickets = static_cast<std::byte *>(block->get()) + size;
-    status = zeroTickets(device_, tickets, stream);
+    status = *captured ? zeroTicketsBesideCapture(device_, tickets)
+                       : zeroTickets(device_, tickets, stream);
   }
   if (!block.ok() || !status.ok())
     return Status(block.ok() ? status : block.status())

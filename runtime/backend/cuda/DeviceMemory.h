@@ -63,8 +63,10 @@ public:
 
   explicit Workspaces(const DeviceContext &device) : device_(device) {}
 
-  /// At least `bytes` bytes for work on `stream`. InvalidArgument when it would
-  /// have to grow while the stream is being captured; OutOfResources.
+  /// At least `bytes` bytes for work on `stream`. Where it has to grow, memory
+  /// is allocated, also while the stream is being captured: that is not part of
+  /// the graph, and stays. InvalidArgument for the legacy stream while another
+  /// one is captured that it would wait for; OutOfResources.
   Result<Lease> take(std::int64_t bytes, StreamHandle stream);
 
 private:

@@ -81,6 +81,10 @@ inline constexpr int kLogVerbose = 12;
 inline constexpr int kCaptureNone = 0;
 inline constexpr int kCaptureModeRelaxed = 2;
 
+/// CU_STREAM_NON_BLOCKING: the stream and the legacy stream do not wait for
+/// each other.
+inline constexpr unsigned kStreamNonBlocking = 1;
+
 /// CU_STREAM_PER_THREAD: another stream for each thread, behind one handle.
 inline constexpr std::uintptr_t kStreamPerThread = 2;
 
@@ -159,6 +163,8 @@ struct LaunchConfig {
   X(launch, "cuLaunchKernelEx",                                                \
     (const LaunchConfig *config, FunctionHandle function, void **parameters,   \
      void **extra))                                                            \
+  X(streamCreate, "cuStreamCreate", (StreamHandle * stream, unsigned flags))   \
+  X(streamDestroy, "cuStreamDestroy_v2", (StreamHandle stream))                \
   X(streamIsCapturing, "cuStreamIsCapturing",                                  \
     (StreamHandle stream, int *status))                                        \
   X(streamId, "cuStreamGetId", (StreamHandle stream, unsigned long long *id))  \

@@ -133,8 +133,10 @@ SPARGEJIT_API Result<BlockLists> selectBlocks(const TensorView &q,
                                               const AttentionConfig &config);
 
 /// Compiles and loads what a call with these arguments would need, and runs
-/// nothing. After it, such a call compiles nothing and loads nothing. The
-/// tensors' memory is not looked at and may be null.
+/// nothing. After it, such a call compiles nothing and loads nothing, so that a
+/// CUDA graph can capture it (attentionInto) on any stream; on config.stream it
+/// allocates nothing either. The tensors' memory is not looked at and may be
+/// null.
 SPARGEJIT_API Status prepare(const TensorView &q, const TensorView &k,
                              const TensorView &v, const AttentionConfig &config,
                              const AttentionOutputs &outputs = {});

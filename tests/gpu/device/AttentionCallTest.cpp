@@ -191,6 +191,48 @@ TEST_F(AttentionCall, AsksForPrepareInACapture) {
                                    {"config.stream", "prepare()"}));
 }
 
+// As a user of PyTorch captures: a warm call on one stream, the capture on
+// another, which nobody prepared.
+TEST_F(AttentionCall, IsCapturedOnAStreamThatIsNotPrepared) {
+  Random random = randomForTest();
+  AttentionTrial trial(backend(), kShape, random);
+  trial.config.method = "spargeattention2";
+  trial.config.topK = 0.3;
+  trial.config.topP = 0.4;
+  Stream warm(gpu());
+  trial.config.stream = warm.handle();
+  const OutputBits right = runForBits(trial);
+  Stream stream(gpu());
+  trial.config.stream = stream.handle();
+  const Counters before = counters();
+  stream.beginCapture();
+  ASSERT_TRUE(succeeded(call(trial)));
+  Graph graph = stream.endCapture();
+  EXPECT_GT(counters().bytesAllocated, before.bytesAllocated);
+  EXPECT_EQ(counters().kernelsCompiled, before.kernelsCompiled);
+  // Another call at the same time, on the stream that was prepared.
+  AttentionTrial other(backend(), kShape, random);
+  other.config = trial.config;
+  other.config.stream = warm.handle();
+  const OutputBits otherRight = runForBits(other);
+  const std::int64_t allocated = counters().bytesAllocated;
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    for (AttentionTrial *poisoned : {&trial, &other}) {
+      poisoned->o.poison();
+      poisoned->lse.poison();
+      poisoned->o.upload();
+      poisoned->lse.upload();
+    }
+    graph.launch(stream);
+    ASSERT_TRUE(succeeded(call(other)));
+    stream.synchronise();
+    warm.synchronise();
+    EXPECT_EQ(bitsOf(trial), right) << repeat;
+    EXPECT_EQ(bitsOf(other), otherRight) << repeat;
+  }
+  EXPECT_EQ(counters().bytesAllocated, allocated);
+}
+
 TEST_F(AttentionCall, IsReplayedWithOtherInputsAndLists) {
   Random random = randomForTest();
   AttentionTrial trial(backend(), kShape, random);

@@ -447,15 +447,22 @@ TEST_F(CudaCallTest, ReservesTheWorkspaceOfASelection) {
   EXPECT_EQ(slot(1, 9), slot(2, 9));
   EXPECT_EQ(slot(2, 18), slot(3, 27));
   EXPECT_NE(slot(2, 18), 0);
-  // A longer call needs more than was reserved.
+  // A longer call takes more than was reserved, and a capture on another
+  // stream memory of its own.
   for (TensorView *view : {&q_, &k_, &v_, &o_})
     view->sizes[2] = 200;
-  EXPECT_EQ(
-      run().message(),
-      "method spargeattention2: config.stream: the stream is being captured, "
-      "and "
-      "this call would have to allocate a workspace: expected a prepare() "
-      "with these arguments before the capture");
+  ASSERT_EQ(run().message(), "");
+  EXPECT_EQ(fake_.callsOf("cuMemAlloc_v2"), 1);
+  EXPECT_NE(slot(6, 18), slot(2, 18));
+  fake_.capturing = {stream(0x60)};
+  config_.stream = stream(0x60);
+  ASSERT_EQ(run().message(), "");
+  EXPECT_EQ(fake_.callsOf("cuMemAlloc_v2"), 2);
+  EXPECT_NE(slot(10, 18), slot(6, 18));
+  ASSERT_EQ(run().message(), "");
+  EXPECT_EQ(fake_.callsOf("cuMemAlloc_v2"), 2);
+  EXPECT_EQ(slot(14, 18), slot(10, 18));
+  EXPECT_EQ(fake_.capturedFills, 0);
   EXPECT_FALSE(fake_.captureBroken);
 }
 

@@ -286,6 +286,17 @@ EXPORTED cuStreamIsCapturing(void *stream, int *status) {
   *status = state().capturing.count(stream) ? 1 : kCaptureNone;
   return code;
 }
+EXPORTED cuStreamCreate(void **stream, unsigned flags) {
+  int code = beginInContext("cuStreamCreate");
+  if (code == result::kSuccess && flags != kStreamNonBlocking)
+    return kInvalidValue;
+  // Of no test's own streams.
+  *stream = reinterpret_cast<void *>(std::uintptr_t{0xfa4e0000});
+  return code;
+}
+EXPORTED cuStreamDestroy_v2(void *) {
+  return beginInContext("cuStreamDestroy_v2");
+}
 EXPORTED cuStreamSynchronize(void *) {
   return beginInContext("cuStreamSynchronize");
 }
@@ -358,8 +369,12 @@ EXPORTED cuMemsetD2D8Async(DeviceAddress to, std::size_t pitch,
   return code;
 }
 EXPORTED cuMemsetD32Async(DeviceAddress to, unsigned value, std::size_t count,
-                          void *) {
+                          void *stream) {
   int code = beginInContext("cuMemsetD32Async");
+  {
+    std::lock_guard lock(state().mutex);
+    state().capturedFills += static_cast<int>(state().capturing.count(stream));
+  }
   if (code == result::kSuccess)
     std::fill_n(reinterpret_cast<unsigned *>(static_cast<std::uintptr_t>(to)),
                 count, value);

@@ -76,6 +76,7 @@ struct FakeCudaRecord {
   std::string lastImage;
   int dynamicSharedBytes = 0; ///< of the last cuFuncSetAttribute
   bool captureBroken = false; ///< by a call that a capture does not allow
+  int capturedFills = 0;      ///< of words, on a stream that is captured
 };
 
 struct FakeCuda : FakeCudaBehaviour, FakeCudaRecord {
