@@ -6,6 +6,7 @@
 #include "runtime/api/Checks.h"
 #include "runtime/api/Engine.h"
 #include "runtime/api/Execute.h"
+#include "runtime/api/MissingArtifact.h"
 
 #include <algorithm>
 
@@ -75,16 +76,27 @@ Result<Engine::Call> Engine::begin(const CallTensors &tensors,
   return Call{tensors, config, *problem, **entry};
 }
 
-Result<Engine::Plan> Engine::findPlan(const AttentionConfig &config) {
-  auto method = methods_.find(config.method);
+Result<Engine::Plan> Engine::findPlan(const Call &call) {
+  auto method = methods_.find(call.config.method);
   if (!method.ok())
     return method.status();
   auto plan = plans_.get(**method);
   if (!plan.ok())
-    return plan;
-  if (Status status = validateCustomSource(**plan, config); !status)
+    return nameCommand(plan.status(), call.config, call.problem.kind,
+                       call.device().target());
+  if (Status status = validateCustomSource(**plan, call.config); !status)
     return status;
   return plan;
+}
+
+Result<std::shared_ptr<const PreparedPlan>>
+Engine::findPrepared(const Call &call, const Plan &plan, PlanScope scope) {
+  auto prepared =
+      call.entry.prepared.get(plan, call.problem.kind, scope, call.config);
+  if (!prepared.ok())
+    return nameCommand(prepared.status(), call.config, call.problem.kind,
+                       call.device().target());
+  return prepared;
 }
 
 /// What is checked about a call with a method.
@@ -121,7 +133,7 @@ Result<BlockLists> Engine::listsFor(const Call &call, const MethodPlan &plan) {
 }
 
 Status Engine::run(const Call &call, BlockLists *lists) {
-  auto plan = findPlan(call.config);
+  auto plan = findPlan(call);
   if (!plan.ok())
     return plan.status();
   Checks checks;
@@ -142,8 +154,7 @@ Status Engine::run(const Call &call, BlockLists *lists) {
   if (hasNoRows(call.problem) || call.problem.kvLen == 0) {
     checks.also(call.device().writeEmptyRows(call.tensors, call.config));
   } else {
-    auto prepared = call.entry.prepared.get(*plan, call.problem.kind,
-                                            PlanScope::Whole, call.config);
+    auto prepared = findPrepared(call, *plan, PlanScope::Whole);
     if (!prepared.ok())
       return prepared.status();
     checks.also(execute(call.device(), **prepared, call.problem, call.tensors,
@@ -190,7 +201,7 @@ Result<BlockLists> Engine::selectBlocks(const TensorView &q,
       begin({&q, &k, nullptr, nullptr, nullptr}, config, MemoryUse::Used);
   if (!call.ok())
     return call.status();
-  auto plan = findPlan(config);
+  auto plan = findPlan(*call);
   if (!plan.ok())
     return plan.status();
   Checks checks;
@@ -207,8 +218,7 @@ Result<BlockLists> Engine::selectBlocks(const TensorView &q,
   auto lists = listsFor(*call, **plan);
   if (!lists.ok() || hasNoRows(call->problem) || call->problem.kvLen == 0)
     return lists;
-  auto prepared = call->entry.prepared.get(*plan, call->problem.kind,
-                                           PlanScope::SelectionOnly, config);
+  auto prepared = findPrepared(*call, *plan, PlanScope::SelectionOnly);
   if (!prepared.ok())
     return prepared.status();
   Status status = execute(call->device(), **prepared, call->problem,
@@ -225,15 +235,13 @@ Status Engine::prepare(const TensorView &q, const TensorView &k,
       begin({&q, &k, &v, nullptr, outputs.lse}, config, MemoryUse::Ignored);
   if (!call.ok())
     return call.status();
-  auto plan = findPlan(config);
+  auto plan = findPlan(*call);
   if (!plan.ok())
     return plan.status();
   Checks checks;
   checks.also(check(*call, **plan, MemoryUse::Ignored));
   if (checks.ok())
-    checks.also(call->entry.prepared
-                    .get(*plan, call->problem.kind, PlanScope::Whole, config)
-                    .status());
+    checks.also(findPrepared(*call, *plan, PlanScope::Whole).status());
   if (checks.ok())
     checks.also(
         reserve(call->device(), **plan, call->problem, call->tensors, config));

@@ -67,7 +67,9 @@ private:
 
   Result<Call> begin(const CallTensors &tensors, const AttentionConfig &config,
                      MemoryUse use);
-  Result<Plan> findPlan(const AttentionConfig &config);
+  Result<Plan> findPlan(const Call &call);
+  Result<std::shared_ptr<const PreparedPlan>>
+  findPrepared(const Call &call, const Plan &plan, PlanScope scope);
   Status check(const Call &call, const MethodPlan &plan, MemoryUse use) const;
   Status run(const Call &call, BlockLists *lists);
   Result<BlockLists> listsFor(const Call &call, const MethodPlan &plan);

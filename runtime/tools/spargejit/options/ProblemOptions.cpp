@@ -224,13 +224,17 @@ Result<PreparedProblem> prepareProblem(const ProblemOptions &options) {
   if (!options.source.synthetic.empty() && options.layout != kDefaultLayout)
     failUsage("--layout", "--synthetic does not use it: its order is bhnd");
   Result<MethodPlan> plan = planOf(options.method);
-  if (!plan)
+  const bool isMissing =
+      !plan && plan.status().code() == ErrorCode::ArtifactMissing;
+  if (!plan && !isMissing)
     return plan.status();
-  checkMethodOptions(options, *plan);
 
   PreparedProblem prepared;
-  prepared.usesTopK = usesScalar(*plan, "top_k");
-  prepared.usesTopP = usesScalar(*plan, "top_p");
+  if (plan) {
+    checkMethodOptions(options, *plan);
+    prepared.usesTopK = usesScalar(*plan, "top_k");
+    prepared.usesTopP = usesScalar(*plan, "top_p");
+  }
   AttentionConfig &config = prepared.config;
   config.method = options.method;
   config.topK = options.topK.value_or(config.topK);
@@ -262,6 +266,13 @@ Result<PreparedProblem> prepareProblem(const ProblemOptions &options) {
       return Status(mask.status()).withContext("--block-mask");
     config.blockMask = *mask;
   }
+  // With the inputs known, the library names the command that makes all of it.
+  if (isMissing)
+    if (Status status = prepare(prepared.inputsOnDevice.qView,
+                                prepared.inputsOnDevice.kView,
+                                prepared.inputsOnDevice.vView, config);
+        !status)
+      return status;
   return prepared;
 }
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls as command lines.
+#include "runtime/api/MissingArtifact.h"
+
+#include <fmt/format.h>
+
+namespace spargejit::api {
+
+std::string compileCommand(const std::string &method,
+                           const plan::ProblemClass &kind,
+                           const Target &target) {
+  return fmt::format("spargejit compile method:{} --arch {} --head-dim {} "
+                     "--dtype {} --mask-block {}x{}{}{} -o DIR",
+                     method, target.architecture, kind.headDim,
+                     dataTypeName(kind.dtype), kind.maskBlockQ,
+                     kind.maskBlockKv, kind.causal ? " --causal" : "",
+                     kind.longRows ? " --long-rows" : "");
+}
+
+Status nameCommand(Status status, const AttentionConfig &config,
+                   const plan::ProblemClass &kind, const Target &target) {
+  if (status.ok() || status.code() != ErrorCode::ArtifactMissing)
+    return status;
+  return Status(ErrorCode::ArtifactMissing,
+                fmt::format("{}; `{}` makes all that this call needs",
+                            status.message(),
+                            compileCommand(config.method, kind, target)));
+}
+
+} // namespace spargejit::api
