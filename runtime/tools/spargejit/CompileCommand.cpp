@@ -3,6 +3,7 @@
 // `spargejit compile`: writes kernels into a pack, one folder each with the
 // code and a manifest that says what it is and how it is launched.
 #include "autotune/db/ProblemLists.h"
+#include "runtime/plan/AttentionProblem.h"
 #include "runtime/plan/MethodLibrary.h"
 #include "runtime/tools/spargejit/Commands.h"
 #include "runtime/tools/spargejit/PackWriter.h"
@@ -75,8 +76,11 @@ Result<std::vector<KernelOptions>> classesOf(const CompileOptions &options) {
       kind.maskBlock =
           fmt::format("{}x{}", problem.maskBlockQ, problem.maskBlockKv);
       kind.causal = kind.causal || problem.causal;
-      if (seen.insert(fmt::format("{} {} {} {}", kind.dtype, kind.headDim,
-                                  kind.maskBlock, kind.causal))
+      kind.longRows =
+          plan::isLongRow(plan::blockCount(problem.kvLen, problem.maskBlockKv),
+                          problem.headDim);
+      if (seen.insert(fmt::format("{} {} {} {} {}", kind.dtype, kind.headDim,
+                                  kind.maskBlock, kind.causal, kind.longRows))
               .second)
         classes.push_back(std::move(kind));
     }

@@ -63,6 +63,7 @@ plan::ProblemClass problemClass(const KernelOptions &options) {
   kind.maskBlockQ = block.q;
   kind.maskBlockKv = block.kv;
   kind.causal = options.causal;
+  kind.longRows = options.longRows;
   return kind;
 }
 
@@ -181,6 +182,10 @@ void addKernelOptions(CLI::App &command, KernelOptions &options) {
       ->capture_default_str()
       ->check(maskBlockText());
   command.add_flag("--causal", options.causal, "Token-exact causal mask");
+  command.add_flag(
+      "--long-rows", options.longRows,
+      "For more than 6144 key blocks (5120 beyond a head dimension "
+      "of 128)");
   command
       .add_option(
           "--set", options.sets,

@@ -23,6 +23,8 @@ struct KernelOptions {
   std::string dtype;
   std::string maskBlock = "128x64";
   bool causal = false;
+  /// plan::isLongRow().
+  bool longRows = false;
   /// "name=value", each overrides or adds a parameter of the kernel.
   std::vector<std::string> sets;
 };
