@@ -44,6 +44,24 @@ if(SELF_CONTAINED)
   endforeach()
 endif()
 
+# How large it is and what is loaded with it; without the compiler, small and free
+# of LLVM. `./run test` shows the line.
+file(SIZE ${library} bytes)
+step("list dependencies" ${LDD} ${library})
+string(REGEX MATCHALL "(lib|ld-)[a-z0-9_+-]+\\.so[.0-9]*" dependencies "${output}")
+list(REMOVE_DUPLICATES dependencies)
+list(JOIN dependencies " " dependencies)
+message(STATUS "libspargejit.so: ${bytes} bytes, needs ${dependencies}")
+if(NOT HAS_COMPILER)
+  if(bytes GREATER 4000000)
+    message(FATAL_ERROR "expected at most 4 MB without the compiler, got ${bytes} bytes")
+  endif()
+  file(STRINGS ${library} traces REGEX "[Mm][Ll][Ii][Rr]-|NVPTX|LLVM ERROR" LIMIT_COUNT 3)
+  if(traces)
+    message(FATAL_ERROR "expected nothing of LLVM without the compiler, got ${traces}")
+  endif()
+endif()
+
 # A CMake project that finds the package.
 step("configure with find_package" ${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build
   -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${WORK}/prefix

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention through the installed library, with exceptions. The argument says
-// whether the library has the compiler in it (1) or not (0).
+// whether the library has the compiler in it (1), not even artifacts (0), or
+// these alone (pack).
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -61,7 +62,7 @@ std::vector<double> plainRow(const std::vector<float> &q,
   return sums;
 }
 
-void checkAgainstPlainLoops(std::mt19937 &generator) {
+void checkAgainstPlainLoops(std::mt19937 &generator, bool compiler) {
   std::vector<float> q = randomValues(generator), k = randomValues(generator),
                      v = randomValues(generator);
   spargejit::AttentionConfig config;
@@ -78,7 +79,9 @@ void checkAgainstPlainLoops(std::mt19937 &generator) {
   spargejit::BlockLists lists =
       spargejit::selectBlocks(viewOf(q), viewOf(k), config).value();
   require(lists.density() > 0 && lists.density() <= 1, "density is a share");
-  require(spargejit::counters().kernelsCompiled > 0, "kernels were compiled");
+  const spargejit::Counters done = spargejit::counters();
+  require((done.kernelsCompiled > 0) == compiler, "who has it compiles");
+  require(compiler || done.kernelsFromDisk > 0, "kernels came from the pack");
 }
 
 void checkMissingArtifact(std::mt19937 &generator) {
@@ -113,9 +116,15 @@ int main(int argc, char **argv) {
                 0,
             "its message");
   }
-  if (compiler)
-    checkAgainstPlainLoops(generator);
-  else
-    checkMissingArtifact(generator);
+  const bool pack = argc == 2 && std::strcmp(argv[1], "pack") == 0;
+  try {
+    if (compiler || pack)
+      checkAgainstPlainLoops(generator, compiler);
+    else
+      checkMissingArtifact(generator);
+  } catch (const spargejit::Error &error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
   return 0;
 }
