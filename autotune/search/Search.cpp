@@ -20,6 +20,9 @@ constexpr int kLeastCount = 20;
 /// Measurements of each side when a winner meets the default, in turns, so that
 /// a clock that changes meanwhile changes both.
 constexpr int kDuelRounds = 3;
+/// How much slower than the fastest a configuration has to be in a few samples
+/// to be left alone: far more than samples of one kernel differ by.
+constexpr double kHopeless = 1.1;
 
 bool isOfTheSurroundings(const Status &status) {
   return status.code() == ErrorCode::DriverError ||
@@ -55,8 +58,13 @@ public:
       : request_(request), device_(device), earlier_(earlier), keep_(keep),
         environment_(device.environment()) {}
 
-  /// Tries one configuration: from an earlier record, or anew.
-  Result<TuningRecord> tryConfig(const Config &config, SearchOutcome &outcome);
+  /// Tries one configuration: from an earlier record, or anew, against the
+  /// fastest so far, default included.
+  Result<TuningRecord> tryConfig(const Config &config,
+                                 const std::optional<TuningRecord> &leader,
+                                 SearchOutcome &outcome);
+  /// Those that no earlier record answers for.
+  std::vector<Config> newOnes(const std::vector<Config> &configs) const;
   /// True when the fastest is faster than the default beyond doubt; writes what
   /// both did into `winner` and `byDefault`.
   Result<bool> duel(TuningRecord &winner, TuningRecord &byDefault);
@@ -73,7 +81,10 @@ private:
     return record;
   }
   /// Build, check, measure; the first failure ends up in the record.
-  Status fill(TuningRecord &record) const;
+  Status fill(TuningRecord &record,
+              const std::optional<TuningRecord> &leader) const;
+  /// Adds a measurement of `count` samples to the record.
+  Status measure(TuningRecord &record, int count) const;
 
   const SearchRequest &request_;
   TuningDevice &device_;
@@ -82,7 +93,19 @@ private:
   const TuningEnvironment environment_;
 };
 
-Status Search::fill(TuningRecord &record) const {
+Status Search::measure(TuningRecord &record, int count) const {
+  auto samples = device_.measure(record.config, count);
+  if (!samples.ok())
+    return samples.status();
+  Spread spread = spreadOf(*std::move(samples));
+  record.medianUs = spread.median;
+  record.spreadUs = spread.quartiles;
+  record.count = count;
+  return Status();
+}
+
+Status Search::fill(TuningRecord &record,
+                    const std::optional<TuningRecord> &leader) const {
   auto built = device_.build(record.config);
   if (!built.ok())
     return built.status();
@@ -96,19 +119,31 @@ Status Search::fill(TuningRecord &record) const {
   if (!error.ok())
     return error.status();
   record.maxError = *error;
-  const int count = std::max(kLeastCount, request_.count);
-  auto samples = device_.measure(record.config, count);
-  if (!samples.ok())
-    return samples.status();
-  Spread spread = spreadOf(*std::move(samples));
-  record.medianUs = spread.median;
-  record.spreadUs = spread.quartiles;
-  record.count = count;
-  return Status();
+  if (leader) {
+    Status status = measure(record, kScreenCount);
+    if (!status.ok() || record.medianUs > kHopeless * leader->medianUs)
+      return status;
+  }
+  return measure(record, std::max(kLeastCount, request_.count));
 }
 
-Result<TuningRecord> Search::tryConfig(const Config &config,
-                                       SearchOutcome &outcome) {
+std::vector<Config> Search::newOnes(const std::vector<Config> &configs) const {
+  std::vector<Config> found;
+  for (const Config &config : configs) {
+    const TuningRecord record = blank(config);
+    if (std::none_of(earlier_.begin(), earlier_.end(),
+                     [&](const TuningRecord &known) {
+                       return isSameTrial(known, record);
+                     }))
+      found.push_back(config);
+  }
+  return found;
+}
+
+Result<TuningRecord>
+Search::tryConfig(const Config &config,
+                  const std::optional<TuningRecord> &leader,
+                  SearchOutcome &outcome) {
   TuningRecord record = blank(config);
   for (const TuningRecord &known : earlier_)
     if (isSameTrial(known, record)) {
@@ -118,7 +153,7 @@ Result<TuningRecord> Search::tryConfig(const Config &config,
       record.isWinner = false;
       return record;
     }
-  Status status = fill(record);
+  Status status = fill(record, leader);
   if (!status.ok() && isOfTheSurroundings(status))
     return status;
   if (!status.ok()) {
@@ -191,7 +226,11 @@ searchConfigs(const ConfigSpace &space, const SearchRequest &request,
 
   Search search(request, device, earlier, keep);
   const int total = static_cast<int>(configs.size()) + 1;
-  auto byDefault = search.tryConfig(request.defaultConfig, outcome);
+  std::vector<Config> all = configs;
+  all.insert(all.begin(), request.defaultConfig);
+  device.announce(search.newOnes(all));
+  auto byDefault =
+      search.tryConfig(request.defaultConfig, std::nullopt, outcome);
   if (!byDefault.ok())
     return byDefault.status();
   if (!byDefault->isMeasured())
@@ -200,18 +239,21 @@ searchConfigs(const ConfigSpace &space, const SearchRequest &request,
                       byDefault->failure);
   outcome.defaultRecord = outcome.chosen = *byDefault;
   std::optional<TuningRecord> fastest;
+  std::optional<TuningRecord> leader = *byDefault;
   for (int i = 0; i < static_cast<int>(configs.size()); ++i) {
     const Config &config = configs[static_cast<std::size_t>(i)];
     if (!progress({i + 1, total, describeConfig(config)})) {
       outcome.isInterrupted = true;
       return outcome;
     }
-    auto record = search.tryConfig(config, outcome);
+    auto record = search.tryConfig(config, leader, outcome);
     if (!record.ok())
       return record.status();
     if (record->isMeasured() &&
         (!fastest || record->medianUs < fastest->medianUs))
       fastest = *std::move(record);
+    if (fastest && fastest->medianUs < leader->medianUs)
+      leader = fastest;
   }
   if (!progress({total, total, ""})) {
     outcome.isInterrupted = true;

@@ -2,7 +2,8 @@
 //
 // Finds the fastest right configuration of a kernel for a problem: enumerate,
 // drop by requirement, rank by estimate, build and drop by the assembler's
-// report, check against the reference, measure the best and a random few.
+// report, check against the reference, measure the best and a random few, those
+// that are far behind only briefly.
 #pragma once
 
 #include "autotune/db/TuningRecord.h"
@@ -27,6 +28,8 @@ class TuningDevice {
 public:
   virtual ~TuningDevice() = default;
   virtual TuningEnvironment environment() const = 0;
+  /// What is going to be built, so that it may be compiled ahead on all cores.
+  virtual void announce(const std::vector<Config> &) {}
   /// Compiles and assembles.
   virtual Result<BuildReport> build(const Config &config) = 0;
   /// Runs small shapes against the reference, with guard zones around every
@@ -37,6 +40,8 @@ public:
   virtual Result<std::vector<double>> measure(const Config &config,
                                               int count) = 0;
 };
+
+inline constexpr int kScreenCount = 3;
 
 struct SearchRequest {
   std::string kernel;
@@ -49,7 +54,8 @@ struct SearchRequest {
   /// rest.
   int best = 24;
   int random = 6;
-  /// Launches of one measurement; at least 20.
+  /// Samples of one measurement; at least 20. A configuration that is a tenth
+  /// slower than the fastest so far in its first kScreenCount gets no more.
   int count = 30;
   std::uint64_t seed = 1;
 };
