@@ -3,14 +3,15 @@
 // `spargejit records`: reads, merges and checks files of tuning records.
 #include "autotune/db/RecordFile.h"
 #include "autotune/db/TuningDb.h"
+#include "autotune/search/ProblemFacts.h"
 #include "autotune/space/ConfigSpace.h"
 #include "kernels_ir/embed/EmbeddedTexts.h"
 #include "runtime/base/Hash.h"
 #include "runtime/jit/CodeGenerator.h"
 #include "runtime/tools/spargejit/Commands.h"
-#include "runtime/tools/spargejit/TuningFacts.h"
 #include "runtime/tools/spargejit/report/Note.h"
 #include "runtime/tools/spargejit/report/TextTable.h"
+#include "runtime/tools/spargejit/tune/TuningFacts.h"
 
 #include <fmt/format.h>
 
@@ -97,7 +98,7 @@ std::string faultOf(const TuningRecord &record) {
   auto space = autotune::ConfigSpace::parse(declared->text);
   if (!space)
     return space.status().message();
-  auto reason = space->whyNot(factsOf(record.problem), record.config);
+  auto reason = space->whyNot(autotune::factsOf(record.problem), record.config);
   if (!reason)
     return reason.status().message();
   return *reason ? "its configuration: " + **reason : "";

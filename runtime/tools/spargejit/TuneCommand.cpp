@@ -3,18 +3,19 @@
 // `spargejit tune`: finds the fastest configuration of the attention kernel for
 // each problem of a list and appends what it measured to a file of records.
 #include "autotune/db/RecordFile.h"
+#include "autotune/search/ProblemFacts.h"
 #include "autotune/space/ConfigSpace.h"
 #include "kernels_ir/embed/EmbeddedTexts.h"
 #include "runtime/plan/DefaultTuning.h"
 #include "runtime/tools/spargejit/Commands.h"
-#include "runtime/tools/spargejit/TuneDevice.h"
-#include "runtime/tools/spargejit/TuningFacts.h"
 #include "runtime/tools/spargejit/options/OptionChecks.h"
 #include "runtime/tools/spargejit/options/ProblemOptions.h"
 #include "runtime/tools/spargejit/problem/AttentionInputs.h"
 #include "runtime/tools/spargejit/problem/ElementTypes.h"
 #include "runtime/tools/spargejit/report/Note.h"
 #include "runtime/tools/spargejit/report/Progress.h"
+#include "runtime/tools/spargejit/tune/TuneDevice.h"
+#include "runtime/tools/spargejit/tune/TuningFacts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -104,11 +105,24 @@ autotune::Config defaultConfig(const ProblemShape &problem,
   return config;
 }
 
+/// About how many seconds a candidate takes, for the time left alone: a fixed
+/// part, and some eight calls at a speed of the device's order.
+double candidateSeconds(const TuneOptions &options,
+                        const ProblemShape &problem) {
+  constexpr double kFixed = 0.3, kCalls = 8;
+  const double speed = options.device == "cpu" ? 1e11 : 5e14;
+  const double operations =
+      4.0 * problem.density * static_cast<double>(problem.headDim) *
+      static_cast<double>(problem.batch * problem.qHeads) *
+      static_cast<double>(problem.qLen) * static_cast<double>(problem.kvLen);
+  return kFixed + kCalls * operations / speed;
+}
+
 Result<SearchOutcome> tuneOne(const TuneOptions &options,
-                              const ProblemShape &problem,
+                              const ProblemShape &problem, TuneSession &session,
                               report::Progress &progress) {
-  auto device =
-      TuneDevice::open(problem, deviceNamed(options.device), options.seed);
+  auto device = TuneDevice::open(problem, deviceNamed(options.device),
+                                 options.seed, session);
   if (!device)
     return device.status();
   const std::string target = (*device)->environment().target;
@@ -124,7 +138,7 @@ Result<SearchOutcome> tuneOne(const TuneOptions &options,
   autotune::SearchRequest request;
   request.kernel = kKernel;
   request.problem = problem;
-  request.facts = factsOf(problem);
+  request.facts = autotune::factsOf(problem);
   auto enumeration = space->enumerate(request.facts);
   if (!enumeration)
     return Status(enumeration.status()).withContext(path);
@@ -144,6 +158,9 @@ Result<SearchOutcome> tuneOne(const TuneOptions &options,
       report::note("skipped: " + line);
     earlier = std::move(file->records);
   }
+  // A small space has fewer candidates than may be measured: their share of the
+  // time stays.
+  const double seconds = candidateSeconds(options, problem);
   return autotune::searchConfigs(
       *space, request, **device, earlier,
       [&](const autotune::TuningRecord &record) {
@@ -152,7 +169,7 @@ Result<SearchOutcome> tuneOne(const TuneOptions &options,
       [&](const autotune::SearchProgress &state) {
         progress.step(
             fmt::format("{}, {} of {}", problem.name, state.done, state.total),
-            1);
+            seconds * (options.best + options.random + 1) / state.total);
         return true;
       });
 }
@@ -190,11 +207,14 @@ Result<int> tune(const TuneOptions &options) {
   if (problems->empty())
     failUsage("--problems", "expected --problems or --shape");
   report::Progress progress;
-  progress.expect(static_cast<double>(problems->size()) *
-                  (options.best + options.random + 1));
+  double seconds = 0;
+  for (const ProblemShape &problem : *problems)
+    seconds += candidateSeconds(options, problem);
+  progress.expect(seconds * (options.best + options.random + 1));
+  TuneSession session;
   Json results = Json::array();
   for (const ProblemShape &problem : *problems) {
-    auto outcome = tuneOne(options, problem, progress);
+    auto outcome = tuneOne(options, problem, session, progress);
     if (!outcome)
       return Status(outcome.status()).withContext(problem.name);
     if (options.json)

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a tuning space's expressions may refer to, and where a space is found.
+// A problem's class of kernels, and where a kernel's tuning space is found.
 #pragma once
 
 #include "autotune/db/ProblemLists.h"
-#include "autotune/space/Expression.h"
 #include "runtime/plan/AttentionProblem.h"
 
 #include <string>
 
 namespace spargejit::tool {
-
-/// head_dim, mask_block_q, mask_block_kv, has_lists, causal, elem_bytes,
-/// heads (of all batches), q_len, kv_len, visited_keys (of one row of blocks,
-/// on average).
-autotune::Values factsOf(const autotune::ProblemShape &problem);
 
 plan::ProblemClass classOf(const autotune::ProblemShape &problem);
 

@@ -1,29 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Facts of problems.
-#include "runtime/tools/spargejit/TuningFacts.h"
+// Classes of problems, and texts beside a kernel.
+#include "runtime/tools/spargejit/tune/TuningFacts.h"
 
 #include "runtime/tools/spargejit/options/KernelOptions.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace spargejit::tool {
-
-autotune::Values factsOf(const autotune::ProblemShape &problem) {
-  const double visited = problem.density * static_cast<double>(problem.kvLen);
-  return {
-      {"head_dim", problem.headDim},
-      {"mask_block_q", problem.maskBlockQ},
-      {"mask_block_kv", problem.maskBlockKv},
-      {"has_lists", problem.density < 1 ? 1 : 0},
-      {"causal", problem.causal ? 1 : 0},
-      {"elem_bytes", static_cast<std::int64_t>(dataTypeSize(problem.dtype))},
-      {"heads", problem.batch * problem.qHeads},
-      {"q_len", problem.qLen},
-      {"kv_len", problem.kvLen},
-      {"visited_keys", std::max<std::int64_t>(1, std::llround(visited))}};
-}
 
 plan::ProblemClass classOf(const autotune::ProblemShape &problem) {
   plan::ProblemClass kind;
@@ -32,6 +14,8 @@ plan::ProblemClass classOf(const autotune::ProblemShape &problem) {
   kind.maskBlockQ = problem.maskBlockQ;
   kind.maskBlockKv = problem.maskBlockKv;
   kind.causal = problem.causal;
+  kind.longRows = plan::isLongRow(
+      plan::blockCount(problem.kvLen, problem.maskBlockKv), problem.headDim);
   return kind;
 }
 

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Candidates against the float64 reference.
+#include "runtime/tools/spargejit/tune/CheckCandidate.h"
+
+#include "runtime/plan/AttentionProblem.h"
+#include "runtime/tools/spargejit/CheckReference.h"
+#include "runtime/tools/spargejit/SystemProbe.h"
+#include "runtime/tools/spargejit/problem/ElementTypes.h"
+#include "runtime/tools/spargejit/problem/SyntheticInputs.h"
+#include "runtime/tools/spargejit/tune/RandomLists.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace spargejit::tool {
+
+namespace {
+
+using autotune::ProblemShape;
+
+/// Rows of poison before and after o and lse, in every head.
+constexpr std::int64_t kGuardRows = 3;
+/// NaN in every type: what is not written is found as well.
+constexpr unsigned char kPoison = 0xff;
+/// Relative L2 error that no right kernel comes near: the bounds of
+/// tests/reference/Comparison for 16-bit types, doubled.
+constexpr double kWorstRelativeL2 = 1e-2;
+
+/// Rows 3 to length + 3 of each head of a tensor with as many to spare.
+TensorView insideOf(const Tensor &guarded) {
+  TensorView view = guarded.view();
+  view.sizes[2] -= 2 * kGuardRows;
+  view.data = static_cast<char *>(view.data) +
+              kGuardRows * view.strides[2] *
+                  static_cast<std::int64_t>(dataTypeSize(view.dtype));
+  return view;
+}
+
+/// True when all of the spare rows are as they were poisoned.
+bool guardsAreIntact(const Tensor &guarded) {
+  const TensorView &view = guarded.view();
+  const auto rowBytes =
+      static_cast<std::int64_t>(dataTypeSize(view.dtype)) * view.strides[2];
+  const auto *bytes = static_cast<const unsigned char *>(view.data);
+  for (std::int64_t head = 0; head < view.sizes[0] * view.sizes[1]; ++head)
+    for (std::int64_t row = 0; row < view.sizes[2]; ++row) {
+      if (row >= kGuardRows && row < view.sizes[2] - kGuardRows)
+        continue;
+      const auto *begin = bytes + (head * view.sizes[2] + row) * rowBytes;
+      if (std::any_of(begin, begin + rowBytes,
+                      [](unsigned char byte) { return byte != kPoison; }))
+        return false;
+    }
+  return true;
+}
+
+/// Small shapes with every edge: one row, a whole number of blocks, ragged
+/// ends on both sides, grouped heads.
+std::vector<ProblemShape> smallShapes(const ProblemShape &problem) {
+  std::vector<ProblemShape> shapes;
+  for (auto [qLen, kvLen] :
+       {std::pair<std::int64_t, std::int64_t>(1, 67), {256, 512}, {301, 997}}) {
+    ProblemShape shape = problem;
+    shape.batch = 1;
+    shape.qHeads = 2;
+    shape.kvHeads = qLen == 301 ? 1 : 2;
+    shape.qLen = qLen;
+    shape.kvLen = kvLen;
+    shape.density = problem.density < 1 ? 0.4 : 1;
+    shapes.push_back(shape);
+  }
+  return shapes;
+}
+
+/// Everything that one checked call reads and writes, in one memory.
+struct CheckedCall {
+  ProblemShape shape;
+  Tensor q, k, v;
+  Tensor o, lse; ///< with spare rows
+  BlockLists lists;
+
+  TensorView part(const Tensor &tensor, std::int64_t heads,
+                  std::int64_t length) const {
+    TensorView view = tensor.view();
+    view.sizes[1] = heads;
+    view.sizes[2] = length;
+    return view;
+  }
+  TensorView qView() const { return part(q, shape.qHeads, shape.qLen); }
+  TensorView kView() const { return part(k, shape.kvHeads, shape.kvLen); }
+  TensorView vView() const { return part(v, shape.kvHeads, shape.kvLen); }
+
+  /// A copy of the tensors on `device`; the lists with them.
+  Result<CheckedCall> on(Device device) const {
+    CheckedCall there = *this;
+    for (Tensor *tensor : {&there.q, &there.k, &there.v, &there.o, &there.lse,
+                           &there.lists.indices, &there.lists.counts}) {
+      if (tensor->view().device == device)
+        continue;
+      auto copy = tensor->copyTo(device);
+      if (!copy.ok())
+        return copy.status();
+      *tensor = *std::move(copy);
+    }
+    return there;
+  }
+};
+
+void poison(const Tensor &tensor) {
+  std::memset(tensor.view().data, kPoison,
+              static_cast<std::size_t>(tensor.view().elementCount()) *
+                  dataTypeSize(tensor.view().dtype));
+}
+
+/// Inputs, poisoned outputs and lists of a shape, on the CPU.
+Result<CheckedCall> makeCheckedCall(const ProblemShape &shape,
+                                    std::uint64_t seed) {
+  auto inputs = problem::makeSyntheticInputs(
+      {1, shape.qHeads, std::max(shape.qLen, shape.kvLen), shape.headDim},
+      shape.dtype, seed, 1);
+  if (!inputs.ok())
+    return inputs.status();
+  auto lists = randomLists(shape, seed);
+  if (!lists.ok())
+    return lists.status();
+  const std::int64_t rows = shape.qLen + 2 * kGuardRows;
+  auto o =
+      Tensor::allocate(shape.dtype, {1, shape.qHeads, rows, shape.headDim});
+  auto lse = Tensor::allocate(DataType::Float32, {1, shape.qHeads, rows});
+  if (!o.ok() || !lse.ok())
+    return o.ok() ? lse.status() : o.status();
+  poison(*o);
+  poison(*lse);
+  return CheckedCall{shape, inputs->q, inputs->k, inputs->v, *o, *lse, *lists};
+}
+
+/// The call's results, on the CPU, against the reference: the largest
+/// difference of o, or what is wrong.
+Result<double> judge(const CheckedCall &call, std::uint64_t seed) {
+  if (!guardsAreIntact(call.o) || !guardsAreIntact(call.lse))
+    return Status(ErrorCode::Internal, "it wrote beside its output");
+  CheckedCall wide = call;
+  for (Tensor *tensor : {&wide.q, &wide.k, &wide.v, &wide.o}) {
+    auto converted = problem::convertTensor(*tensor, DataType::Float32);
+    if (!converted.ok())
+      return converted.status();
+    *tensor = *std::move(converted);
+  }
+  ReferenceProblem reference;
+  reference.q = wide.qView();
+  reference.k = wide.kView();
+  reference.v = wide.vView();
+  reference.o = insideOf(wide.o);
+  reference.lse = insideOf(wide.lse);
+  reference.lists = &wide.lists;
+  reference.softmaxScale =
+      1 / std::sqrt(static_cast<double>(call.shape.headDim));
+  reference.causal = call.shape.causal;
+  report::Progress silent;
+  const CheckReport report = compareWithReference(
+      reference,
+      chooseRows(reference.q, call.shape.qHeads * call.shape.qLen, seed),
+      processorCount(), silent);
+  for (const auto &[name, error] :
+       {std::pair("o", &report.o), std::pair("lse", &report.lse)})
+    if (error->notFiniteAlike > 0 || !(error->relL2 < kWorstRelativeL2))
+      return Status(ErrorCode::Internal,
+                    fmt::format("{} is wrong: relative L2 error {:.3g} at {} x "
+                                "{}",
+                                name, error->relL2, call.shape.qLen,
+                                call.shape.kvLen));
+  return report.o.maxError;
+}
+
+Result<double> checkShape(api::Engine &engine, const ProblemShape &shape,
+                          Device device, std::uint64_t seed) {
+  auto call = makeCheckedCall(shape, seed);
+  if (!call.ok())
+    return call.status();
+  auto there = call->on(device);
+  if (!there.ok())
+    return there.status();
+  AttentionOutputs outputs;
+  const TensorView lse = insideOf(there->lse);
+  outputs.lse = &lse;
+  Status status = engine.attentionInto(insideOf(there->o), there->qView(),
+                                       there->kView(), there->vView(),
+                                       configOf(shape, &there->lists), outputs);
+  if (status.ok())
+    status = synchronise(device);
+  if (!status.ok())
+    return status;
+  auto back = there->on(Device{});
+  return back.ok() ? judge(*back, seed) : back.status();
+}
+
+} // namespace
+
+AttentionConfig configOf(const ProblemShape &problem, const BlockLists *lists) {
+  AttentionConfig config;
+  config.method = problem.density < 1 ? "block_sparse" : "dense";
+  config.maskBlockQ = problem.maskBlockQ;
+  config.maskBlockKv = problem.maskBlockKv;
+  config.causal = problem.causal;
+  config.lists = problem.density < 1 ? lists : nullptr;
+  return config;
+}
+
+Result<double> checkCandidate(api::Engine &engine, const ProblemShape &problem,
+                              Device device, std::uint64_t seed) {
+  double worst = 0;
+  for (const ProblemShape &shape : smallShapes(problem)) {
+    auto error = checkShape(engine, shape, device, ++seed);
+    if (!error.ok())
+      return error;
+    worst = std::max(worst, *error);
+  }
+  return worst;
+}
+
+} // namespace spargejit::tool
