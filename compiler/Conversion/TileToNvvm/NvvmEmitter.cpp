@@ -104,8 +104,9 @@ void NvvmEmitter::describeLaunch(LLVM::LLVMFuncOp function) {
                     b_.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                     i32Array({static_cast<int32_t>(threads()), 1, 1}));
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                    b_.getI32IntegerAttr(1));
+  function->setAttr(
+      NVVM::NVVMDialect::getMinctasmAttrName(),
+      b_.getI32IntegerAttr(static_cast<int32_t>(ctasPerMultiprocessor())));
   // exp2 and sums flush denormals, as ex2.approx does.
   function.setDenormalFpMathF32Attr(
       b_.getStringAttr("preserve-sign,preserve-sign"));
@@ -146,15 +147,16 @@ LogicalResult NvvmEmitter::emitOp(Operation *op) {
             tile::DimOp, tile::IsPresentOp, tile::SliceOp, tile::LoadScalarOp,
             tile::ListBoxesOp, tile::StoreOp, tile::RingStartOp,
             tile::RingNextOp, tile::RingAcquireOp, tile::RingCommitOp,
-            tile::RingWaitOp, tile::RingReleaseOp, tile::StoreNoteOp,
-            tile::LoadNoteOp, tile::LoadAsyncOp, tile::GatherAsyncOp,
-            tile::StoreAsyncOp, tile::StoreWaitOp, tile::StoreSharedOp,
-            tile::LoadSharedOp, tile::SharedPositionsOp, tile::DotAsyncOp,
-            tile::DotWaitOp, tile::ConvertOp, tile::ExpandOp, tile::ReduceOp,
-            tile::ReducePartialOp, tile::AnyOp, tile::WarpAnyOp, tile::TeamOp,
-            tile::TeamBarrierOp, tile::LaunchWaitOp, tile::LaunchNextOp,
-            tile::ProgramIdOp, tile::ScratchOp, tile::StageOp,
-            tile::DotStagedOp, tile::SpreadOp, tile::RowLoadOp,
+            tile::RingWaitOp, tile::RingPiecesOp, tile::RingReleaseOp,
+            tile::TakeTurnOp, tile::PassTurnOp, tile::LoadValuesOp,
+            tile::StoreNoteOp, tile::LoadNoteOp, tile::LoadAsyncOp,
+            tile::GatherAsyncOp, tile::StoreAsyncOp, tile::StoreWaitOp,
+            tile::StoreSharedOp, tile::LoadSharedOp, tile::SharedPositionsOp,
+            tile::DotAsyncOp, tile::DotWaitOp, tile::ConvertOp, tile::ExpandOp,
+            tile::ReduceOp, tile::ReducePartialOp, tile::AnyOp, tile::WarpAnyOp,
+            tile::TeamOp, tile::TeamBarrierOp, tile::LaunchWaitOp,
+            tile::LaunchNextOp, tile::ProgramIdOp, tile::ScratchOp,
+            tile::StageOp, tile::DotStagedOp, tile::SpreadOp, tile::RowLoadOp,
             tile::RowStoreOp, tile::TotalOp, tile::PickOp, tile::RankOp,
             tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
             tile::StoreScalarOp, tile::SumRowsOp, scf::ForOp, scf::IfOp,

@@ -14,7 +14,7 @@
 //   Parts    R x 4: the lane's column, one register a row half.
 //   Rows     one value a row: one register a row half.
 //   Columns  one value a column: register 2 j + b.
-//   Lanes    one-warp roles: element i in lane i.
+//   Lanes    one-warp roles: register r of lane l is element 32 r + l.
 //
 // In a kernel with a tile.team, which has no roles, each warp works alone:
 //
@@ -65,7 +65,7 @@ private:
   struct View {
     Type elementType;
     Value pointer, rows;
-    Value rowStride; // of a rank-2 view, i64
+    Value rowStride, columns; // of a rank-2 view, i64 and i32
   };
   /// A scratch in a team's shared memory: element (r, c) is word r * stride +
   /// c.
@@ -127,6 +127,11 @@ private:
   LogicalResult emitOneWarpRoles(ArrayRef<tile::RoleOp> roles);
   void emitRegisterLimit(int64_t registers);
   int64_t threads();
+  int64_t ctasPerMultiprocessor();
+  void takeTurn();
+  void passTurn(Value warpgroup);
+  LogicalResult emit(tile::TakeTurnOp op);
+  LogicalResult emit(tile::PassTurnOp op);
 
   // NvvmTeams.cpp: kernels whose warps all do the same.
   static bool isForTeams(Operation *op);
@@ -211,6 +216,8 @@ private:
   }
   LogicalResult emit(tile::ExpandOp op);
   LogicalResult emit(tile::ConvertOp op);
+  Registers narrow(ArrayRef<Value> source, Type element);
+  Registers widenPairs(ArrayRef<Value> source, Type element);
 
   // NvvmElementwise.cpp: arith and math on tiles.
   static bool isElementwise(Operation *op);
@@ -239,6 +246,7 @@ private:
   LogicalResult emit(tile::RingAcquireOp op);
   LogicalResult emit(tile::RingCommitOp op);
   LogicalResult emit(tile::RingWaitOp op);
+  LogicalResult emit(tile::RingPiecesOp op);
   LogicalResult emit(tile::RingReleaseOp op);
   LogicalResult emit(tile::StoreNoteOp op);
   LogicalResult emit(tile::LoadNoteOp op);
@@ -255,6 +263,7 @@ private:
   LogicalResult emit(tile::StoreSharedOp op);
   LogicalResult storeMatrix(tile::StoreSharedOp op);
   LogicalResult emit(tile::LoadSharedOp op);
+  Registers loadColumns(Value address, RankedTensorType type);
   LogicalResult emit(tile::SharedPositionsOp op);
 
   // NvvmGlobalMemory.cpp: the grid, tensors and lists.
@@ -269,7 +278,9 @@ private:
   LogicalResult emit(tile::SliceOp op);
   LogicalResult emit(tile::LoadScalarOp op);
   LogicalResult emit(tile::ListBoxesOp op);
+  LogicalResult emit(tile::LoadValuesOp op);
   LogicalResult emit(tile::StoreOp op);
+  LogicalResult storeTile(tile::StoreOp op);
 
   // NvvmDots.cpp: wgmma.
   LogicalResult emit(tile::DotAsyncOp op);

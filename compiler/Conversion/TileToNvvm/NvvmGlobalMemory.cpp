@@ -99,8 +99,10 @@ LogicalResult NvvmEmitter::emit(tile::SliceOp op) {
   view.elementType = op.getResult().getType().getElementType();
   view.pointer = p_.globalPointer(global.pointer, view.elementType, offset);
   view.rows = global.sizes[op.getIndices().size()];
-  if (op.getResult().getType().getRank() == 2)
+  if (op.getResult().getType().getRank() == 2) {
     view.rowStride = global.strides[op.getIndices().size()];
+    view.columns = global.sizes[op.getIndices().size() + 1];
+  }
   views_[op.getResult()] = view;
   return success();
 }
@@ -151,13 +153,69 @@ LogicalResult NvvmEmitter::emit(tile::ListBoxesOp op) {
   return success();
 }
 
+/// Elements beyond the end are read at the last one instead, and replaced.
+LogicalResult NvvmEmitter::emit(tile::LoadValuesOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  const View &view = views_[op.getView()];
+  Held held = heldBy(type);
+  Value last = p_.add(view.rows, -1);
+  Registers registers;
+  for (Value element : numbers(type, held)) {
+    Value index = p_.add(scalar(op.getFirst()), element);
+    Value inside = p_.lessUnsigned(index, view.rows);
+    Value pointer =
+        p_.globalPointer(view.pointer, view.elementType,
+                         p_.signExtend(p_.select(inside, index, last)));
+    registers.push_back(p_.select(inside,
+                                  p_.loadGlobal(view.elementType, pointer),
+                                  scalar(op.getOtherwise())));
+  }
+  hold(op.getResult(), std::move(registers));
+  return success();
+}
+
+/// A thread's two neighbouring elements at a time; a row's start and stride
+/// are multiples of two elements, as the host checks.
+LogicalResult NvvmEmitter::storeTile(tile::StoreOp op) {
+  auto type = cast<RankedTensorType>(op.getValue().getType());
+  const View &view = views_[op.getView()];
+  if (role_.isOneWarp() || !isPacked(type) ||
+      type.getElementType() != view.elementType || op.getOffsets().size() != 2)
+    return op.emitOpError() << "expects 16-bit floats of the view's type in a "
+                               "role of warpgroups, got "
+                            << type;
+  FailureOr<Registers> value = registersOf(op.getValue());
+  if (failed(value))
+    return failure();
+  Value first =
+      p_.add(scalar(op.getOffsets()[1]), p_.mul(p_.remainder(lane_, 4), 2));
+  for (int64_t half = 0; half < 2; ++half) {
+    Value row = p_.add(scalar(op.getOffsets()[0]), rowInTile(half));
+    Value isRow = p_.less(row, view.rows);
+    Value offset = p_.add(p_.mul(p_.signExtend(row), view.rowStride),
+                          p_.signExtend(first));
+    Value pointer = p_.globalPointer(view.pointer, view.elementType, offset);
+    for (int64_t group = 0; group < type.getDimSize(1) / 8; ++group) {
+      Value stores = arith::AndIOp::create(
+          b_, p_.location(), isRow,
+          p_.less(p_.add(first, 8 * group), view.columns));
+      p_.storeGlobalWhere(stores, (*value)[2 * group + half],
+                          p_.globalPointer(pointer, view.elementType,
+                                           p_.constant64(8 * group)));
+    }
+  }
+  return success();
+}
+
 /// One value a row: of the four lanes that hold it, the first stores it.
 LogicalResult NvvmEmitter::emit(tile::StoreOp op) {
   if (role_.isTeam)
     return storeRow(op);
   auto type = cast<RankedTensorType>(op.getValue().getType());
+  if (type.getRank() == 2)
+    return storeTile(op);
   const View &view = views_[op.getView()];
-  if (type.getRank() != 1 || op.getOffsets().size() != 1 || role_.isOneWarp() ||
+  if (op.getOffsets().size() != 1 || role_.isOneWarp() ||
       type.getElementType() != view.elementType ||
       type.getElementTypeBitWidth() != 32)
     return op.emitOpError()

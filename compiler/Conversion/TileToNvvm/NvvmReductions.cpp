@@ -84,9 +84,10 @@ LogicalResult NvvmEmitter::emit(tile::AnyOp op) {
   RowPlace place(type.getDimSize(0));
   Value here;
   for (auto [index, element] : llvm::enumerate(*source)) {
-    Value inside = role_.isTeam
-                       ? inRow(place, static_cast<int64_t>(index))
-                       : p_.less(lane_, p_.constant(type.getDimSize(0)));
+    Value inside =
+        role_.isTeam ? inRow(place, static_cast<int64_t>(index))
+                     : p_.less(p_.add(lane_, 32 * static_cast<int64_t>(index)),
+                               p_.constant(type.getDimSize(0)));
     Value there = arith::AndIOp::create(b_, p_.location(), element, inside);
     here = here ? arith::OrIOp::create(b_, p_.location(), here, there) : there;
   }

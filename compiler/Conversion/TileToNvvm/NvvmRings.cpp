@@ -129,6 +129,11 @@ LogicalResult NvvmEmitter::emit(tile::RingWaitOp op) {
   return success();
 }
 
+LogicalResult NvvmEmitter::emit(tile::RingPiecesOp op) {
+  bindPieces(op.getRing(), cursors_.lookup(op.getCursor()), op.getPieces());
+  return success();
+}
+
 LogicalResult NvvmEmitter::emit(tile::RingReleaseOp op) {
   Cursor cursor = cursors_.lookup(op.getCursor());
   Value passed = barrier(op.getRing(), cursor.stage, op.getStation());

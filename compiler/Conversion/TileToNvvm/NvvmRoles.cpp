@@ -15,6 +15,7 @@ using namespace mlir;
 using namespace mlir::sparge;
 
 static constexpr int64_t kWarpgroupThreads = 128, kWarpThreads = 32;
+static constexpr int64_t kRegisters = 65536; // of a multiprocessor
 
 static int64_t warpsOf(tile::RoleOp role) {
   return *tile::getFixed(role.getWarps());
@@ -109,16 +110,74 @@ LogicalResult NvvmEmitter::emitRole(tile::RoleOp op, Value warpgroup) {
   p_.setLocation(op.getLoc());
   Value elected = NVVM::ElectSyncOp::create(b_, op.getLoc(), p_.i1(), Value());
   role_ = Role{warpsOf(op), elected, warpgroup};
+  // Warpgroup 0's first turn comes from the last; the pass of the last turn is
+  // taken at the end, so that no barrier is left with arrivals.
+  bool takesTurns = warpsOf(op) > 4 && op.walk([](tile::TakeTurnOp) {
+                                           return WalkResult::interrupt();
+                                         }).wasInterrupted();
+  auto onlyIn = [&](int64_t number, function_ref<void()> body) {
+    auto branch =
+        scf::IfOp::create(b_, op.getLoc(), p_.equals(warpgroup, number),
+                          /*withElse=*/false);
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(branch.thenBlock());
+    body();
+  };
+  if (takesTurns)
+    onlyIn(warpgroupsOf(op) - 1, [&] { passTurn(warpgroup); });
   for (Operation &inner : op.getBody().front())
     if (failed(emitOp(&inner)))
       return failure();
+  if (takesTurns)
+    onlyIn(0, [&] { takeTurn(); });
   return success();
+}
+
+/// Named barrier 1 + w is warpgroup w's turn. Arrives: the warpgroup before;
+/// waits: warpgroup w.
+void NvvmEmitter::takeTurn() {
+  p_.ptx("bar.sync $0, 256;", "r,~{memory}", p_.add(role_.warpgroup, 1));
+}
+
+void NvvmEmitter::passTurn(Value warpgroup) {
+  Value next = p_.add(warpgroup, 1);
+  Value wraps = p_.equals(next, role_.warps / 4);
+  p_.ptx("bar.arrive $0, 256;", "r,~{memory}",
+         p_.add(p_.select(wraps, p_.constant(0), next), 1));
+}
+
+LogicalResult NvvmEmitter::emit(tile::TakeTurnOp) {
+  if (role_.warps > 4)
+    takeTurn();
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::PassTurnOp) {
+  if (role_.warps > 4)
+    passTurn(role_.warpgroup);
+  return success();
+}
+
+/// As many as the roles' registers and their rings leave room for.
+int64_t NvvmEmitter::ctasPerMultiprocessor() {
+  if (team_)
+    return *tile::getFixed(team_.getCtas());
+  int64_t registers = 0;
+  for (ArrayRef<tile::RoleOp> group : groupRoles(kernel_)) {
+    tile::RoleOp role = group.front();
+    registers += *tile::getFixed(role.getRegisters()) * warpgroupsOf(role);
+  }
+  constexpr int64_t kSharedBytes = 228 << 10, kReserved = 1024;
+  return std::max<int64_t>(std::min(kRegisters / kWarpgroupThreads / registers,
+                                    kSharedBytes / (plan_.bytes() + kReserved)),
+                           1);
 }
 
 /// All threads start with what an even share of the registers gives.
 void NvvmEmitter::emitRegisterLimit(int64_t registers) {
-  constexpr int64_t kRegisters = 65536, kStep = 8, kMost = 255;
-  int64_t start = std::min(kRegisters / threads() / kStep * kStep, kMost);
+  constexpr int64_t kStep = 8, kMost = 255;
+  int64_t all = threads() * ctasPerMultiprocessor();
+  int64_t start = std::min(kRegisters / all / kStep * kStep, kMost);
   if (registers == start || threads() == kWarpgroupThreads)
     return;
   auto action = registers < start ? NVVM::SetMaxRegisterAction::decrease

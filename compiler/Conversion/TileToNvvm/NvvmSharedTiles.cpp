@@ -19,9 +19,11 @@ LogicalResult NvvmEmitter::emit(tile::StoreSharedOp op) {
   FailureOr<Registers> value = registersOf(op.getValue());
   if (failed(value))
     return failure();
-  Value address = p_.add(slots_[op.getSlot()].address, p_.mul(lane_, 4));
-  p_.storeSharedWhere(p_.less(lane_, p_.constant(type.getDimSize(0))),
-                      value->front(), address);
+  Registers elements = numbers(type, Held::Lanes);
+  for (auto [element, word] : llvm::zip(elements, *value))
+    p_.storeSharedWhere(
+        p_.less(element, p_.constant(type.getDimSize(0))), word,
+        p_.add(slots_[op.getSlot()].address, p_.mul(element, 4)));
   return success();
 }
 
@@ -69,16 +71,40 @@ LogicalResult NvvmEmitter::storeMatrix(tile::StoreSharedOp op) {
   return success();
 }
 
+/// One value a column: two neighbouring words for every eight.
+NvvmEmitter::Registers NvvmEmitter::loadColumns(Value address,
+                                                RankedTensorType type) {
+  Value first = p_.add(address, p_.mul(p_.remainder(lane_, 4), 8));
+  Registers registers;
+  for (int64_t column = 0; column < type.getDimSize(0); column += 8)
+    for (Value word : p_.loadSharedWords(p_.add(first, column * 4), 2))
+      registers.push_back(LLVM::BitcastOp::create(b_, p_.location(),
+                                                  type.getElementType(), word));
+  return registers;
+}
+
 LogicalResult NvvmEmitter::emit(tile::LoadSharedOp op) {
   auto type = cast<RankedTensorType>(op.getType());
-  if (!role_.isOneWarp() || type.getElementTypeBitWidth() != 32)
-    return op.emitOpError()
-           << "expects 32-bit words and a one-warp role, got " << type;
+  int64_t size = type.getDimSize(0);
+  Value address = slots_[op.getSlot()].address;
+  if (type.getElementTypeBitWidth() != 32 ||
+      (!role_.isOneWarp() && size % 8 != 0))
+    return op.emitOpError() << "expects 32-bit words, for warpgroups in "
+                               "multiples of 8, got "
+                            << type;
+  if (!role_.isOneWarp()) {
+    tiles_[op.getResult()] = {Held::Columns, loadColumns(address, type)};
+    return success();
+  }
   // Lanes beyond the end read the last word.
-  Value last = p_.constant(type.getDimSize(0) - 1);
-  Value lane = arith::MinUIOp::create(b_, p_.location(), lane_, last);
-  Value address = p_.add(slots_[op.getSlot()].address, p_.mul(lane, 4));
-  hold(op.getResult(), {p_.loadShared(type.getElementType(), address)});
+  Registers registers;
+  for (Value element : numbers(type, Held::Lanes)) {
+    Value inside = arith::MinUIOp::create(b_, p_.location(), element,
+                                          p_.constant(size - 1));
+    registers.push_back(p_.loadShared(type.getElementType(),
+                                      p_.add(address, p_.mul(inside, 4))));
+  }
+  hold(op.getResult(), std::move(registers));
   return success();
 }
 

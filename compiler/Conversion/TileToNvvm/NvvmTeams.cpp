@@ -21,8 +21,8 @@ static constexpr int64_t kStridePadding = 4;
 /// and lets the next one be launched: that one waits here in turn, with its
 /// CTAs in place.
 bool NvvmEmitter::isForTeams(Operation *op) {
-  return isa<tile::TeamBarrierOp, tile::ProgramIdOp, tile::ScratchOp,
-             tile::StageOp, tile::DotStagedOp, tile::SpreadOp, tile::RowLoadOp,
+  return isa<tile::TeamBarrierOp, tile::ScratchOp, tile::StageOp,
+             tile::DotStagedOp, tile::SpreadOp, tile::RowLoadOp,
              tile::RowStoreOp, tile::TotalOp, tile::PickOp, tile::RankOp,
              tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
              tile::StoreScalarOp, tile::SumRowsOp>(op);
@@ -31,10 +31,10 @@ bool NvvmEmitter::isForTeams(Operation *op) {
 bool NvvmEmitter::isForRoles(Operation *op) {
   return isa<tile::ProgramsOp, tile::NextProgramOp, tile::WarpAnyOp,
              tile::ProgramPlaceOp, tile::ListBoxesOp, tile::RingOp,
-             tile::RingNextOp, tile::DotAsyncOp, tile::DotWaitOp,
-             tile::SharedPositionsOp, tile::StoreSharedOp, tile::LoadSharedOp,
-             tile::ConvertOp, tile::ExpandOp, tile::ReduceOp,
-             tile::ReducePartialOp>(op);
+             tile::RingNextOp, tile::RingPiecesOp, tile::DotAsyncOp,
+             tile::DotWaitOp, tile::SharedPositionsOp, tile::StoreSharedOp,
+             tile::LoadSharedOp, tile::ConvertOp, tile::ExpandOp,
+             tile::ReduceOp, tile::ReducePartialOp>(op);
 }
 
 LogicalResult NvvmEmitter::emitTeam() {
@@ -82,7 +82,7 @@ void NvvmEmitter::describeTeam(LLVM::LLVMFuncOp function) {
 /// Number of this program.
 Value NvvmEmitter::program() {
   Value cta = NVVM::BlockIdXOp::create(b_, p_.location(), p_.i32());
-  return members() == 1 ? cta : p_.divide(cta, members());
+  return !team_ || members() == 1 ? cta : p_.divide(cta, members());
 }
 
 LogicalResult NvvmEmitter::emit(tile::TeamOp op) {

@@ -12,6 +12,7 @@ using namespace mlir::sparge;
 /// Columns of a wgmma result that four lanes share out.
 static constexpr int64_t kColumnGroup = 8;
 static constexpr int64_t kPartColumns = 4;
+static constexpr int64_t kWarpLanes = 32;
 
 /// Two elements of a row lie in one register.
 bool NvvmEmitter::isPacked(RankedTensorType type) {
@@ -37,7 +38,7 @@ int64_t NvvmEmitter::registerCount(RankedTensorType type, Held held) {
   case Held::Rows:
     return 2;
   case Held::Lanes:
-    return 1;
+    return llvm::divideCeil(type.getDimSize(0), kWarpLanes);
   case Held::Row:
     return RowPlace(type.getDimSize(0)).registers();
   case Held::Keys:
@@ -59,8 +60,11 @@ Value NvvmEmitter::rowInTile(int64_t half) {
 /// Registers of 0, 1, 2, …
 NvvmEmitter::Registers NvvmEmitter::numbers(RankedTensorType type, Held held) {
   Registers registers;
-  if (held == Held::Lanes)
-    return {lane_};
+  if (held == Held::Lanes) {
+    for (int64_t i = 0; i < registerCount(type, held); ++i)
+      registers.push_back(p_.add(lane_, kWarpLanes * i));
+    return registers;
+  }
   if (held == Held::Rows)
     return {rowInTile(0), rowInTile(1)};
   if (held == Held::Row) {
@@ -125,27 +129,58 @@ LogicalResult NvvmEmitter::emit(tile::ExpandOp op) {
   return success();
 }
 
-/// f32 to a packed pair; the lower half is the lower column.
+/// f32 to packed pairs; the lower half is the lower column.
+NvvmEmitter::Registers NvvmEmitter::narrow(ArrayRef<Value> source,
+                                           Type element) {
+  StringRef name =
+      element.isBF16() ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn";
+  auto pair = VectorType::get({2}, element);
+  Registers registers;
+  for (size_t i = 0; i < source.size(); i += 2) {
+    Value packed = p_.intrinsic(name, pair, {source[i + 1], source[i]});
+    registers.push_back(
+        LLVM::BitcastOp::create(b_, p_.location(), p_.i32(), packed));
+  }
+  return registers;
+}
+
+/// Packed pairs to f32.
+NvvmEmitter::Registers NvvmEmitter::widenPairs(ArrayRef<Value> source,
+                                               Type element) {
+  Registers registers;
+  for (Value packed : source)
+    for (int64_t half : {0, 1}) {
+      if (element.isBF16()) { // the upper half of a float32
+        Value bits = half ? p_.bitAnd(packed, p_.constant(-65536))
+                          : arith::ShLIOp::create(b_, p_.location(), packed,
+                                                  p_.constant(16));
+        registers.push_back(
+            LLVM::BitcastOp::create(b_, p_.location(), p_.f32(), bits));
+        continue;
+      }
+      Value pair = LLVM::BitcastOp::create(
+          b_, p_.location(), VectorType::get({2}, element), packed);
+      Value one = LLVM::ExtractElementOp::create(b_, p_.location(), pair,
+                                                 p_.constant(half));
+      registers.push_back(
+          LLVM::FPExtOp::create(b_, p_.location(), p_.f32(), one));
+    }
+  return registers;
+}
+
 LogicalResult NvvmEmitter::emit(tile::ConvertOp op) {
   auto sourceType = cast<RankedTensorType>(op.getSource().getType());
   auto type = cast<RankedTensorType>(op.getType());
-  if (!sourceType.getElementType().isF32() || !isPacked(type) ||
-      heldBy(type) != Held::Matrix)
-    return op.emitOpError() << "expects f32 to a 16-bit float, got "
+  bool narrows = sourceType.getElementType().isF32() && isPacked(type);
+  bool widens = isPacked(sourceType) && type.getElementType().isF32();
+  if (!(narrows || widens) || heldBy(type) != Held::Matrix)
+    return op.emitOpError() << "expects f32 to a 16-bit float or back, got "
                             << sourceType << " to " << type;
   FailureOr<Registers> source = registersOf(op.getSource());
   if (failed(source))
     return failure();
-  bool isBfloat = type.getElementType().isBF16();
-  StringRef name =
-      isBfloat ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn";
-  auto pair = VectorType::get({2}, type.getElementType());
-  Registers registers;
-  for (size_t i = 0; i < source->size(); i += 2) {
-    Value packed = p_.intrinsic(name, pair, {(*source)[i + 1], (*source)[i]});
-    registers.push_back(
-        LLVM::BitcastOp::create(b_, p_.location(), p_.i32(), packed));
-  }
-  hold(op.getResult(), std::move(registers));
+  hold(op.getResult(), narrows
+                           ? narrow(*source, type.getElementType())
+                           : widenPairs(*source, sourceType.getElementType()));
   return success();
 }

@@ -101,6 +101,8 @@ def Tile_StoreSharedOp : Tile_Op<"store_shared"> {
 def Tile_LoadSharedOp : Tile_Op<"load_shared"> {
   let summary = "Reads words of shared memory as a rank-1 tensor";
   let description = [{
+    In a role of warpgroups: one value a column of the role's tiles.
+
     C1: the slot has rank 1.
     C2: slot and result have the same size and element type.
   }];

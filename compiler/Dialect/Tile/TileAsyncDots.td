@@ -60,7 +60,7 @@ def Tile_DotWaitOp : Tile_Op<"dot_wait", [AttrSizedOperandSegments]> {
 }
 
 def Tile_ConvertOp : Tile_Op<"convert", [Pure]> {
-  let summary = "A tile in another element type, rounded to nearest even";
+  let summary = "A tile in another element type, rounded to nearest even or exact";
   let description = [{
     C1: source and result have the same sizes.
   }];

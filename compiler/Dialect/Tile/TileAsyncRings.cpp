@@ -99,6 +99,10 @@ LogicalResult RingWaitOp::verify() {
   return verifyStation(*this, getRing(), getStation()); // C2
 }
 
+LogicalResult RingPiecesOp::verify() {
+  return verifyPieces(*this, getRing().getType(), getPieces().getTypes()); // C1
+}
+
 LogicalResult RingReleaseOp::verify() {
   if (failed(verifyStation(*this, getRing(), getStation()))) // C1
     return failure();

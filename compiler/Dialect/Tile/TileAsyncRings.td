@@ -90,6 +90,17 @@ def Tile_RingWaitOp : Tile_Op<"ring_wait"> {
   let hasVerifier = 1;
 }
 
+def Tile_RingPiecesOp : Tile_Op<"ring_pieces", [Pure]> {
+  let summary = "The pieces of a slot that this role has and has not passed on";
+  let description = [{
+    C1: the results are the ring's pieces.
+  }];
+  let arguments = (ins Tile_RingType:$ring, Tile_CursorType:$cursor);
+  let results = (outs Variadic<Tile_SharedType>:$pieces);
+  let assemblyFormat = "$ring `[` $cursor `]` attr-dict `:` qualified(type($ring)) `->` qualified(type($pieces))";
+  let hasVerifier = 1;
+}
+
 def Tile_RingReleaseOp : Tile_Op<"ring_release"> {
   let summary = "A later station passes the slot on";
   let description = [{

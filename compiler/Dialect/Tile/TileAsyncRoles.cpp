@@ -56,6 +56,24 @@ LogicalResult RoleOp::verify() {
   return success();
 }
 
+LogicalResult TakeTurnOp::verify() {
+  if (failed(verifyInWarpgroupRole(*this))) // C1
+    return failure();
+  auto own = (*this)->getParentOfType<RoleOp>();
+  WalkResult others = own->getParentOp()->walk([&](TakeTurnOp other) {
+    return other->getParentOfType<RoleOp>() == own ? WalkResult::advance()
+                                                   : WalkResult::interrupt();
+  });
+  if (others.wasInterrupted()) // C2
+    return emitOpError()
+           << "expects turns in one role, got them in another too";
+  return success();
+}
+
+LogicalResult PassTurnOp::verify() {
+  return verifyInWarpgroupRole(*this); // C1
+}
+
 LogicalResult NextProgramOp::verify() {
   GlobalType counter = getCounter().getType();
   if (counter.getRank() != 1 || !counter.getElementType().isInteger(32) ||

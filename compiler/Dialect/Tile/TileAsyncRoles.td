@@ -28,7 +28,8 @@ def Tile_RoleOp : Tile_Op<"role", [SingleBlock, NoTerminator]> {
     C3: registers are a multiple of 8 from 24 to 256 (PTX ISA 8.0, setmaxnreg).
     C4: at most four one-warp roles follow each other, with equal registers.
     C5: all warpgroups together have at most 512 registers for each thread number
-        (65 536 registers an SM).
+        (65 536 registers an SM). Where it is half of that, two CTAs run on one SM
+        (where shared memory lets them), and so on.
 
     Example: tests/lit/Dialect/Tile/async_roles.mlir
   }];
@@ -37,6 +38,31 @@ def Tile_RoleOp : Tile_Op<"role", [SingleBlock, NoTerminator]> {
   let assemblyFormat = [{
     $name `warps` custom<Size>($warps) `registers` custom<Size>($registers) attr-dict-with-keyword $body
   }];
+  let hasVerifier = 1;
+}
+
+def Tile_TakeTurnOp : Tile_Op<"take_turn"> {
+  let summary = "Waits until the role's warpgroup before this one passes the turn";
+  let description = [{
+    Warpgroups of a role take turns, so that one issues its dots while another
+    computes: warpgroup 0 has the first one, the last passes to warpgroup 0. Each
+    warpgroup takes and passes equally often. Without a second warpgroup there is
+    nothing to wait for.
+
+    C1: stands in a role of warpgroups.
+    C2: no other role of the kernel takes turns (named barriers 1 to 15 are given
+        to warpgroups in order).
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
+def Tile_PassTurnOp : Tile_Op<"pass_turn"> {
+  let summary = "Lets the role's next warpgroup have its turn";
+  let description = [{
+    C1: stands in a role of warpgroups.
+  }];
+  let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
 }
 

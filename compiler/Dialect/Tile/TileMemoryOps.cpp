@@ -68,6 +68,22 @@ LogicalResult LoadScalarOp::verify() {
   return success();
 }
 
+LogicalResult LoadValuesOp::verify() {
+  ViewType view = getView().getType();
+  Type element = view.getElementType();
+  if (view.getRank() != 1 || !element.isIntOrFloat() ||
+      element.getIntOrFloatBitWidth() != 32) // C1
+    return emitOpError() << "expects a rank-1 view of 32-bit elements, got "
+                         << view;
+  RankedTensorType result = tensorType(getResult());
+  if (result.getRank() != 1 || result.getElementType() != element ||
+      getOtherwise().getType() != element) // C2
+    return emitOpError() << "expects a rank-1 tensor and a scalar of "
+                         << element << ", got " << result << " and "
+                         << getOtherwise().getType();
+  return success();
+}
+
 LogicalResult StoreOp::verify() {
   ViewType view = getView().getType();
   if (static_cast<int64_t>(getOffsets().size()) != view.getRank()) // C1

@@ -49,6 +49,25 @@ def Tile_LoadScalarOp : Tile_Op<"load_scalar", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def Tile_LoadValuesOp : Tile_Op<"load_values", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads neighbouring elements of a vector view";
+  let description = [{
+    result[i] = view[first + i] where that lies inside the view, else `otherwise`
+    (memory beyond the end is not touched). In a role of warpgroups: one value a
+    row of the role's tiles.
+
+    C1: the view has rank 1 and 32-bit elements.
+    C2: the result has rank 1, and like `otherwise` the view's element type.
+  }];
+  let arguments = (ins Tile_ViewType:$view, Index:$first, AnyType:$otherwise);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $view `[` $first `]` `otherwise` $otherwise attr-dict
+    `:` qualified(type($view)) `,` type($otherwise) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a tile, clipped to the view";
   let description = [{

@@ -45,6 +45,6 @@ tile.kernel @both_ways(%x: !tile.global<4 x f32>) parameters [n] grid %x by n at
 tile.kernel @portable(%x: !tile.global<4 x f32>) parameters [n] grid %x by n attributes {grid_tile = 64} {
   tile.role "loader" warps 1 registers 40 {
     // expected-error @below {{expects an op that sm_90 can lower, got one without a lowering}}
-    %batch, %head, %tile = tile.program_id : index, index, index
+    tile.team_barrier
   }
 }

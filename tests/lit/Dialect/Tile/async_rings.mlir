@@ -18,6 +18,7 @@
 // CHECK: tile.ring_commit %[[RING]][%{{.*}}] : !tile.ring
 // CHECK: tile.ring_wait %[[RING]][%[[AT]]] : !tile.ring
 // CHECK: tile.load_note %{{.*}} : !tile.shared<2 x i32> -> i32, i32
+// CHECK: tile.ring_pieces %[[RING]][%[[AT]]] : !tile.ring
 // CHECK: tile.ring_release %[[RING]][%[[AT]]] : !tile.ring
 // CHECK: tile.ring_wait %[[RING]][%[[AT]]] station 2 : !tile.ring
 // CHECK: tile.ring_release %[[RING]][%[[AT]]] station 2 : !tile.ring
@@ -35,6 +36,7 @@ tile.kernel @rings(%x: !tile.global<4 x bf16>) parameters [n, stages, warps] gri
   tile.role "consumers" warps warps registers 128 {
     %tile, %note = tile.ring_wait %ring[%at] : !ring -> !tile, !note
     %a, %b = tile.load_note %note : !note -> i32, i32
+    %same_tile, %same_note = tile.ring_pieces %ring[%at] : !ring -> !tile, !note
     tile.ring_release %ring[%at] : !ring
   }
   tile.role "storer" warps 1 registers 24 {

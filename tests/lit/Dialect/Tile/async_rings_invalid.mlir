@@ -199,3 +199,16 @@ tile.kernel @load_note_c2_words(%x: !tile.global<4 x f32>) parameters [n] grid %
     %a = tile.load_note %note : !note -> i32
   }
 }
+
+// -----
+
+!note = !tile.shared<2 x i32>
+!ring = !tile.ring<!note>
+tile.kernel @ring_pieces_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %ring = tile.ring stages 2 passed_by [1] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "storer" warps 1 registers 24 {
+    // expected-error @below {{expects the pieces of '!tile.ring<!tile.shared<2 x i32>>', got '!tile.shared<4 x i32>'}}
+    %note = tile.ring_pieces %ring[%at] : !ring -> !tile.shared<4 x i32>
+  }
+}

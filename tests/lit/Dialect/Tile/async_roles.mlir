@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tile.role, tile.programs, tile.next_program, tile.program_place.
+// tile.role, tile.programs, tile.next_program, tile.program_place, turns.
 // RUN: sparge-opt %s | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --tile-specialise="parameters=n=64,warps=12,most=160" | FileCheck %s --check-prefix=FIXED
@@ -13,6 +13,8 @@
 // CHECK: tile.next_program %[[FIRST]] counted by %{{.*}} : !tile.global<1 x i32> -> index
 // CHECK: tile.role "storer" warps 1 registers 24 {
 // CHECK: tile.role "consumers" warps warps registers most {
+// CHECK: tile.take_turn
+// CHECK: tile.pass_turn
 // FIXED: tile.role "consumers" warps 12 registers 160 {
 tile.kernel @roles(%x: !tile.global<4 x f32>, %counter: !tile.global<1 x i32>) parameters [n, warps, most] grid %x by n {
   tile.role "loader" warps 1 registers 24 {
@@ -25,5 +27,7 @@ tile.kernel @roles(%x: !tile.global<4 x f32>, %counter: !tile.global<1 x i32>) p
   tile.role "storer" warps 1 registers 24 {
   }
   tile.role "consumers" warps warps registers most {
+    tile.take_turn
+    tile.pass_turn
   }
 }

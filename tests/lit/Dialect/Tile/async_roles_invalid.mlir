@@ -90,3 +90,33 @@ tile.kernel @next_program_c2(%x: !tile.global<4 x f32>, %counter: !tile.global<1
     %next = tile.next_program %first counted by %counter : !tile.global<1 x i32> -> index
   }
 }
+
+// -----
+
+tile.kernel @take_turn_c1_one_warp(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  tile.role "loader" warps 1 registers 24 {
+    // expected-error @below {{expects a role of warpgroups around it, got one warp}}
+    tile.take_turn
+  }
+}
+
+// -----
+
+tile.kernel @take_turn_c2_two_roles(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  tile.role "a" warps 8 registers 128 {
+    // expected-error @below {{expects turns in one role, got them in another too}}
+    tile.take_turn
+  }
+  tile.role "b" warps 4 registers 128 {
+    tile.take_turn
+  }
+}
+
+// -----
+
+tile.kernel @pass_turn_c1_one_warp(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  tile.role "loader" warps 1 registers 24 {
+    // expected-error @below {{expects a role of warpgroups around it, got one warp}}
+    tile.pass_turn
+  }
+}

@@ -22,6 +22,8 @@ tile.kernel @moves(%x: !tile.global<4 x !elem>, %lists: !tile.global<4 x i32>, %
   %transposed = tile.load %view[%c0, %c0] transposed : !tile.view<2 x !elem> -> tensor<8x16xf32>
   // CHECK: tile.load_scalar %{{.*}}[%{{.*}}] : !tile.view<1 x i32> -> i32
   %count = tile.load_scalar %row_counts[%c0] : !tile.view<1 x i32> -> i32
+  // CHECK: tile.load_values %{{.*}}[%{{.*}}] otherwise %{{.*}} : !tile.view<1 x i32>, i32 -> tensor<?xi32, #tile.sizes<rows>>
+  %values = tile.load_values %row_counts[%c0] otherwise %m1 : !tile.view<1 x i32>, i32 -> tensor<?xi32, #tile.sizes<rows>>
   // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : tensor<?x?xf32, #tile.sizes<rows, columns>>, !tile.view<2 x !tile.element<"elem">>
   tile.store %tile, %view[%c0, %c0] : tensor<?x?xf32, #tile.sizes<rows, columns>>, !tile.view<2 x !elem>
   // CHECK: tile.gather %{{.*}} by %{{.*}}[%{{.*}}] count %{{.*}} block %{{.*}} : !tile.view<2 x !tile.element<"elem">>, !tile.view<1 x i32> -> tensor<32x8xf32>

@@ -264,3 +264,23 @@ tile.kernel @scratch_rows(%x: !tile.global<4 x f32>) parameters [rows] grid %x b
   // expected-error @below {{expects a positive number of rows, got 0}}
   %0 = tile.scratch %d multiple %c0 : !tile.scratch<0, i32>
 }
+
+// -----
+
+tile.kernel @load_values_c1_rank(%x: !tile.global<4 x f32>) parameters [rows] grid %x by rows {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 0.0 : f32
+  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  // expected-error @below {{expects a rank-1 view of 32-bit elements, got '!tile.view<2 x f32>'}}
+  %0 = tile.load_values %view[%c0] otherwise %f : !tile.view<2 x f32>, f32 -> tensor<16xf32>
+}
+
+// -----
+
+tile.kernel @load_values_c2_element(%x: !tile.global<4 x f32>) parameters [rows] grid %x by rows {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 0.0 : f32
+  %view = tile.slice %x[%c0, %c0, %c0] : !tile.global<4 x f32> -> !tile.view<1 x f32>
+  // expected-error @below {{expects a rank-1 tensor and a scalar of 'f32', got 'tensor<16xi32>' and 'f32'}}
+  %0 = tile.load_values %view[%c0] otherwise %f : !tile.view<1 x f32>, f32 -> tensor<16xi32>
+}

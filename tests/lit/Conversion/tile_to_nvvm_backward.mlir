@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// convert-tile-to-nvvm: what the backward kernels need beyond the forward: turns,
+// values along rows and columns, tiles stored from registers, several CTAs on a
+// multiprocessor.
+// RUN: sparge-opt %s --tile-specialise="parameters=n=128" --convert-tile-to-nvvm --canonicalize --cse --split-input-file | FileCheck %s
+
+!rows = tensor<?xf32, #tile.sizes<n>>
+!output = tensor<?x?xf32, #tile.sizes<n, 64>>
+!output_elem = tensor<?x?xbf16, #tile.sizes<n, 64>>
+
+// 24 + 2 x 240 registers leave no room for a second CTA.
+// CHECK-LABEL: llvm.func @turns(
+// CHECK-SAME: nvvm.maxntid = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32
+// The last warpgroup gives the first one its first turn.
+// CHECK: nvvm.setmaxregister increase 240
+// CHECK: scf.if
+// CHECK: bar.arrive $0, 256;
+// CHECK: scf.for
+// CHECK: bar.sync $0, 256;
+// CHECK: bar.arrive $0, 256;
+// One value for each of a thread's two rows, read inside the tensor and replaced
+// beyond its end.
+// CHECK-COUNT-2: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
+// Eight groups of eight columns, two rows: 16 stores of two elements.
+// CHECK-COUNT-16: st.global.b32
+// CHECK-NOT: st.global.b32
+// The first warpgroup takes the last pass.
+// CHECK: scf.if
+// CHECK: bar.sync $0, 256;
+tile.kernel @turns(%x: !tile.global<4 x bf16>, %l: !tile.global<1 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %f0 = arith.constant 0.0 : f32
+  tile.role "loader" warps 1 registers 24 {
+  }
+  tile.role "consumers" warps 8 registers 240 {
+    scf.for %i = %c0 to %c4 step %c1 {
+      tile.take_turn
+      tile.pass_turn
+    }
+    %view = tile.slice %l[] : !tile.global<1 x f32> -> !tile.view<1 x f32>
+    %values = tile.load_values %view[%c0] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
+    %tile = tile.expand %values axis 1 : !rows -> !output
+    %packed = tile.convert %tile : !output -> !output_elem
+    %matrix = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+    tile.store %packed, %matrix[%c0, %c0] : !output_elem, !tile.view<2 x bf16>
+  }
+}
+
+// -----
+
+!values = !tile.shared<64 x f32>
+!ring = !tile.ring<!values>
+!scores = tensor<64x64xf32>
+!weights = tensor<64x64xbf16>
+
+// 24 + 232 registers are half of a multiprocessor's: 128 a thread at the start.
+// CHECK-LABEL: llvm.func @two_ctas(
+// CHECK-SAME: nvvm.maxntid = array<i32: 256, 1, 1>, nvvm.minctasm = 2 : i32
+// CHECK: nvvm.setmaxregister decrease 24
+// One program a CTA.
+// CHECK: nvvm.read.ptx.sreg.ctaid.x
+// 64 values are two a lane.
+// CHECK-COUNT-2: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
+// CHECK-COUNT-2: st.shared.b32
+// CHECK: nvvm.setmaxregister increase 232
+// Two neighbouring columns of every eight; pairs back to float32 by shift and mask.
+// CHECK-COUNT-8: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xi32>
+// CHECK: "llvm.nvvm.ff2bf16x2.rn"
+// CHECK: arith.shli %{{.*}}, %c16_i32
+// CHECK: arith.andi %{{.*}}, %c-65536_i32
+// CHECK: "llvm.nvvm.ff2bf16x2.rn"
+tile.kernel @two_ctas(%x: !tile.global<4 x bf16>, %l: !tile.global<1 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : f32
+  %ring = tile.ring stages 2 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "loader" warps 1 registers 24 {
+    %batch, %head, %tile = tile.program_id : index, index, index
+    %view = tile.slice %l[] : !tile.global<1 x f32> -> !tile.view<1 x f32>
+    %read = tile.load_values %view[%tile] otherwise %f0 : !tile.view<1 x f32>, f32 -> tensor<64xf32>
+    %slot = tile.ring_acquire %ring[%at] : !ring -> !values
+    tile.store_shared %read, %slot : tensor<64xf32>, !values
+    tile.ring_commit %ring[%at] : !ring
+  }
+  tile.role "consumers" warps 4 registers 232 {
+    %slot = tile.ring_wait %ring[%at] : !ring -> !values
+    %columns = tile.load_shared %slot : !values -> tensor<64xf32>
+    %values = tile.expand %columns axis 0 : tensor<64xf32> -> !scores
+    %packed = tile.convert %values : !scores -> !weights
+    %back = tile.convert %packed : !weights -> !scores
+    %sum = arith.addf %back, %values : !scores
+    %packed_sum = tile.convert %sum : !scores -> !weights
+    %matrix = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+    tile.store %packed_sum, %matrix[%c0, %c0] : !weights, !tile.view<2 x bf16>
+    tile.ring_release %ring[%at] : !ring
+  }
+}
