@@ -9,21 +9,14 @@
 // sustained=MS (timed again after so long without a rest), ctas=N, tickets=0
 // (rows go to CTAs in plain order), image=ptx (let the driver assemble). One
 // line of results a case; status 1 if any case failed.
-#include "tests/gpu/kernels/CudaDriver.h"
-#include "tests/gpu/kernels/Trial.h"
+#include "tests/gpu/kernels/VariantLaunch.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
-#include <sstream>
-#include <thread>
 
 using namespace spargejit::gpu_trial;
 
@@ -32,42 +25,6 @@ namespace {
 /// Relative L2 error allowed for o, and absolute for lse: as the issue of the
 /// kernel promises; 16-bit weights and output give about 2e-3 and 1e-6.
 constexpr double kLargestError = 3e-3, kLargestLseError = 2e-3;
-
-std::string readFile(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-struct Variant {
-  nlohmann::json description;
-  Settings parameters;
-  void *function = nullptr;
-  std::string log;
-};
-
-Variant loadVariant(CudaDriver &driver, const std::string &folder,
-                    const Settings &settings) {
-  Variant variant;
-  std::string name = settings.text("variant", "");
-  variant.description =
-      nlohmann::json::parse(readFile(folder + "/" + name + ".json"));
-  for (auto &[key, value] : variant.description["parameters"].items())
-    variant.parameters.words[key] =
-        value.is_string() ? value.get<std::string>() : value.dump();
-  std::string image =
-      readFile(folder + "/" + name +
-               (settings.text("image", "cubin") == "ptx" ? ".ptx" : ".cubin"));
-  if (image.empty()) {
-    std::fprintf(stderr, "no image of variant '%s'\n", name.c_str());
-    std::exit(1);
-  }
-  variant.function =
-      driver.load(image, variant.description["entry"],
-                  variant.description["shared_bytes"], variant.log);
-  return variant;
-}
 
 /// Device copies of a trial's tensors.
 struct DeviceTrial {
@@ -106,91 +63,25 @@ void releaseTrial(CudaDriver &driver, const DeviceTrial &device) {
     driver.release(pointer);
 }
 
-/// Argument slots as in runtime/base/KernelSpec.h.
-std::vector<std::int64_t>
-makeSlots(const Trial &trial, const DeviceTrial &device, bool hasTickets) {
-  std::vector<std::int64_t> slots;
-  auto add = [&](DevicePointer pointer, std::vector<std::int64_t> sizes,
-                 std::vector<std::int64_t> strides) {
-    slots.push_back(static_cast<std::int64_t>(pointer));
-    slots.insert(slots.end(), sizes.begin(), sizes.end());
-    slots.insert(slots.end(), strides.begin(), strides.end());
-  };
-  auto addTensor = [&](DevicePointer base, const HostTensor &t) {
-    add(base + static_cast<DevicePointer>(t.first) * 2,
-        {t.batch, t.heads, t.length, t.dim},
-        {t.strideBatch, t.strideHead, t.strideRow, 1});
-  };
-  addTensor(device.q, trial.q);
-  addTensor(device.k, trial.k);
-  addTensor(device.v, trial.v);
+Arguments makeArguments(const Trial &trial, const DeviceTrial &device,
+                        bool hasTickets) {
   std::int64_t b = trial.q.batch, h = trial.q.heads, n = trial.qBlocks;
-  add(device.indices, {b, h, n, trial.capacity},
-      {h * n * trial.capacity, n * trial.capacity, trial.capacity, 1});
-  add(device.counts, {b, h, n}, {h * n, n, 1});
-  addTensor(device.o, trial.o);
-  add(device.lse, {b, h, trial.q.length},
-      {h * trial.q.length, trial.q.length, 1});
-  add(hasTickets ? device.tickets : 0, {1}, {1});
-  std::int64_t scale = 0;
-  std::memcpy(&scale, &trial.softmaxScale, 4);
-  slots.push_back(scale);
-  return slots;
+  return {
+      {{"q", describe(device.q, trial.q)},
+       {"k", describe(device.k, trial.k)},
+       {"v", describe(device.v, trial.v)},
+       {"o", describe(device.o, trial.o)},
+       {"indices", describePacked(device.indices, {b, h, n, trial.capacity})},
+       {"counts", describePacked(device.counts, {b, h, n})},
+       {"lse", describePacked(device.lse, {b, h, trial.q.length})},
+       {"tickets", describePacked(hasTickets ? device.tickets : 0, {1})}},
+      {{"softmax_scale", trial.softmaxScale}}};
 }
 
-struct Launch {
-  CudaDriver *driver;
-  void *function;
-  unsigned ctas, threads;
-  std::size_t sharedBytes;
-  std::vector<std::int64_t> slots;
-  std::vector<TensorMapData> maps;
-  std::vector<void *> parameters;
-
-  static void run(void *self) {
-    auto *launch = static_cast<Launch *>(self);
-    launch->driver->launch(launch->function, launch->ctas, launch->threads,
-                           launch->sharedBytes, launch->parameters);
-  }
-};
-
-void prepareLaunch(Launch &launch, CudaDriver &driver, const Variant &variant,
-                   const Trial &trial, const DeviceTrial &device,
-                   const Settings &settings) {
-  launch.driver = &driver;
-  launch.function = variant.function;
-  launch.threads = variant.description["threads"];
-  launch.sharedBytes = variant.description["shared_bytes"];
-  std::int64_t tile = variant.parameters.number("tile_q", 128);
-  std::int64_t programs =
-      trial.q.batch * trial.q.heads * ((trial.q.length + tile - 1) / tile);
-  std::int64_t ctas = settings.number("ctas", driver.multiprocessors());
-  launch.ctas = static_cast<unsigned>(std::min(ctas, programs));
-  launch.slots = makeSlots(trial, device, settings.number("tickets", 1) != 0);
-  std::pair<const HostTensor *, DevicePointer> tensors[] = {
-      {&trial.q, device.q}, {&trial.k, device.k}, {&trial.v, device.v},
-      {nullptr, 0},         {nullptr, 0},         {&trial.o, device.o}};
-  for (const auto &map : variant.description["tensor_maps"]) {
-    auto [host, pointer] = tensors[map["argument"].get<std::size_t>()];
-    auto size = [](std::int64_t value) {
-      return static_cast<std::uint64_t>(value);
-    };
-    TensorMapRequest request;
-    request.isBfloat16 = trial.isBfloat16;
-    request.data = pointer + size(host->first) * 2;
-    request.sizes = {size(host->dim), size(host->length), size(host->heads),
-                     size(host->batch)};
-    request.strideBytes = {size(host->strideRow) * 2,
-                           size(host->strideHead) * 2,
-                           size(host->strideBatch) * 2};
-    request.box = {map["box_columns"].get<std::uint32_t>(),
-                   map["box_rows"].get<std::uint32_t>(), 1, 1};
-    request.swizzleBytes = map["swizzle_bytes"];
-    launch.maps.push_back(driver.encode(request));
-  }
-  launch.parameters = {launch.slots.data()};
-  for (TensorMapData &map : launch.maps)
-    launch.parameters.push_back(&map);
+double operationsOf(const Trial &trial) {
+  double operations =
+      4.0 * trial.visitedPairs() * static_cast<double>(trial.q.dim);
+  return !trial.hasLists && trial.causal ? operations / 2 : operations;
 }
 
 struct Outcome {
@@ -275,46 +166,6 @@ void checkRows(const Trial &trial, const std::vector<std::uint16_t> &got,
       norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
 }
 
-/// "NAME MEDIAN ms (least) RATE TFLOP/s (best)" of these launches.
-std::string summarise(const char *name, std::vector<float> times,
-                      double operations) {
-  std::sort(times.begin(), times.end());
-  double median = times[times.size() / 2], least = times.front();
-  char text[160];
-  std::snprintf(text, sizeof text,
-                " %s %.4f ms (least %.4f) %.1f TFLOP/s (best %.1f)", name,
-                median, least, operations / median * 1e-9,
-                operations / least * 1e-9);
-  return text;
-}
-
-/// Bursts of about 4 ms with rests of 50 ms between them, which leave the card
-/// at its full clock, until `count` launches have been timed; then, with
-/// `sustained`, as many after that many milliseconds without a rest.
-std::string timeLaunches(Launch &launch, const Trial &trial, int count,
-                         int sustained) {
-  double operations =
-      4.0 * trial.visitedPairs() * static_cast<double>(trial.q.dim);
-  if (!trial.hasLists && trial.causal)
-    operations /= 2;
-  auto time = [&](int launches) {
-    return launch.driver->time(launches, Launch::run, &launch);
-  };
-  const float estimate = time(4).back();
-  const int burst = std::clamp(static_cast<int>(4 / estimate), 4, 20);
-  std::vector<float> times;
-  while (static_cast<int>(times.size()) < count) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    std::vector<float> some = time(burst);
-    times.insert(times.end(), some.begin(), some.end());
-  }
-  std::string text = summarise("bursts", times, operations);
-  if (sustained == 0)
-    return text;
-  time(static_cast<int>(static_cast<float>(sustained) / estimate) + 1);
-  return text + summarise("sustained", time(count), operations);
-}
-
 bool runCase(CudaDriver &driver, const std::string &folder,
              const std::string &line, std::uint64_t seed) {
   Settings settings = Settings::parse(line);
@@ -322,7 +173,10 @@ bool runCase(CudaDriver &driver, const std::string &folder,
   Trial trial = makeTrial(settings, variant.parameters, seed);
   DeviceTrial device = uploadTrial(driver, trial);
   Launch launch;
-  prepareLaunch(launch, driver, variant, trial, device, settings);
+  prepareLaunch(
+      launch, driver, variant,
+      makeArguments(trial, device, settings.number("tickets", 1) != 0),
+      settings);
 
   Outcome outcome;
   std::vector<std::uint16_t> got(trial.o.buffer.size()), first;
@@ -346,7 +200,7 @@ bool runCase(CudaDriver &driver, const std::string &folder,
             outcome);
   std::string timing;
   if (int count = static_cast<int>(settings.number("time", 0)))
-    timing = timeLaunches(launch, trial, count,
+    timing = timeLaunches(launch, operationsOf(trial), count,
                           static_cast<int>(settings.number("sustained", 0)));
   std::printf(
       "%s %s | o %.2e lse %.1e unwritten %lld outside %lld unequal %lld "

@@ -10,7 +10,6 @@
 #include <numeric>
 #include <random>
 #include <sstream>
-#include <thread>
 
 namespace spargejit::gpu_trial {
 
@@ -18,59 +17,6 @@ namespace {
 
 constexpr std::uint16_t kGuard = 0xFFFF; // NaN in bfloat16 and in float16
 constexpr std::int64_t kGuardElements = 4096;
-
-/// Runs body(i) for i < count on all cores.
-template <typename Body>
-void forAll(std::int64_t count, Body body) {
-  unsigned workers = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::thread> threads;
-  for (unsigned worker = 0; worker < workers; ++worker)
-    threads.emplace_back([=] {
-      for (std::int64_t i = worker; i < count; i += workers)
-        body(i);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-}
-
-HostTensor makeTensor(std::int64_t batch, std::int64_t heads,
-                      std::int64_t length, std::int64_t dim,
-                      const std::string &layout) {
-  HostTensor tensor;
-  tensor.batch = batch, tensor.heads = heads;
-  tensor.length = length, tensor.dim = dim;
-  tensor.first = kGuardElements;
-  if (layout == "blhd") {
-    // One unused head between the rows.
-    tensor.strideHead = dim;
-    tensor.strideRow = (heads + 1) * dim;
-    tensor.strideBatch = length * tensor.strideRow;
-  } else {
-    tensor.strideRow = dim;
-    tensor.strideHead = length * dim;
-    tensor.strideBatch = heads * tensor.strideHead;
-  }
-  std::int64_t elements = batch * tensor.strideBatch;
-  tensor.buffer.assign(static_cast<std::size_t>(elements + 2 * kGuardElements),
-                       kGuard);
-  return tensor;
-}
-
-/// Normal numbers of mean `mean`.
-void randomise(HostTensor &tensor, std::uint64_t seed, float deviation,
-               float mean, bool isBfloat16) {
-  forAll(tensor.batch * tensor.heads, [&](std::int64_t head) {
-    std::mt19937_64 engine(seed + 977 * static_cast<std::uint64_t>(head));
-    std::normal_distribution<float> normal(mean, deviation);
-    for (std::int64_t row = 0; row < tensor.length; ++row) {
-      std::int64_t first =
-          tensor.at(head / tensor.heads, head % tensor.heads, row);
-      for (std::int64_t c = 0; c < tensor.dim; ++c)
-        tensor.buffer[static_cast<std::size_t>(first + c)] =
-            fromFloat(normal(engine), isBfloat16);
-    }
-  });
-}
 
 /// The list of one row of blocks; `kind` as in makeTrial.
 std::vector<std::int32_t> makeList(const std::string &kind, std::int64_t blocks,
@@ -133,6 +79,45 @@ void makeLists(Trial &trial, const Settings &settings, std::uint64_t seed) {
 }
 
 } // namespace
+
+HostTensor makeTensor(std::int64_t batch, std::int64_t heads,
+                      std::int64_t length, std::int64_t dim,
+                      const std::string &layout) {
+  HostTensor tensor;
+  tensor.batch = batch, tensor.heads = heads;
+  tensor.length = length, tensor.dim = dim;
+  tensor.first = kGuardElements;
+  if (layout == "blhd") {
+    // One unused head between the rows.
+    tensor.strideHead = dim;
+    tensor.strideRow = (heads + 1) * dim;
+    tensor.strideBatch = length * tensor.strideRow;
+  } else {
+    tensor.strideRow = dim;
+    tensor.strideHead = length * dim;
+    tensor.strideBatch = heads * tensor.strideHead;
+  }
+  std::int64_t elements = batch * tensor.strideBatch;
+  tensor.buffer.assign(static_cast<std::size_t>(elements + 2 * kGuardElements),
+                       kGuard);
+  return tensor;
+}
+
+/// Normal numbers of mean `mean`.
+void randomise(HostTensor &tensor, std::uint64_t seed, float deviation,
+               float mean, bool isBfloat16) {
+  forAll(tensor.batch * tensor.heads, [&](std::int64_t head) {
+    std::mt19937_64 engine(seed + 977 * static_cast<std::uint64_t>(head));
+    std::normal_distribution<float> normal(mean, deviation);
+    for (std::int64_t row = 0; row < tensor.length; ++row) {
+      std::int64_t first =
+          tensor.at(head / tensor.heads, head % tensor.heads, row);
+      for (std::int64_t c = 0; c < tensor.dim; ++c)
+        tensor.buffer[static_cast<std::size_t>(first + c)] =
+            fromFloat(normal(engine), isBfloat16);
+    }
+  });
+}
 
 Settings Settings::parse(const std::string &line) {
   Settings settings;
@@ -239,9 +224,8 @@ Trial makeTrial(const Settings &settings, const Settings &parameters,
   return trial;
 }
 
-ReferenceRow referenceRow(const Trial &trial, std::int64_t batch,
-                          std::int64_t head, std::int64_t row) {
-  std::int64_t kvHead = head / (trial.q.heads / trial.k.heads);
+std::vector<std::int64_t> visibleKeys(const Trial &trial, std::int64_t batch,
+                                      std::int64_t head, std::int64_t row) {
   std::int64_t limit = trial.k.length;
   if (trial.causal)
     limit = std::min(limit, row + trial.k.length - trial.q.length + 1);
@@ -263,6 +247,13 @@ ReferenceRow referenceRow(const Trial &trial, std::int64_t batch,
           keys.push_back(block * trial.maskBlockKv + j);
     }
   }
+  return keys;
+}
+
+ReferenceRow referenceRow(const Trial &trial, std::int64_t batch,
+                          std::int64_t head, std::int64_t row) {
+  std::int64_t kvHead = head / (trial.q.heads / trial.k.heads);
+  std::vector<std::int64_t> keys = visibleKeys(trial, batch, head, row);
   auto value = [&](const HostTensor &tensor, std::int64_t b, std::int64_t h,
                    std::int64_t r, std::int64_t c) {
     return static_cast<double>(

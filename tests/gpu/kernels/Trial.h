@@ -4,9 +4,11 @@
 // reference of single rows. No code shared with the product.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace spargejit::gpu_trial {
@@ -33,6 +35,15 @@ struct HostTensor {
   }
 };
 
+/// Filled with guards. `layout`: bhld, or blhd with an unused head between
+/// rows.
+HostTensor makeTensor(std::int64_t batch, std::int64_t heads,
+                      std::int64_t length, std::int64_t dim,
+                      const std::string &layout);
+/// Normal numbers of mean `mean`.
+void randomise(HostTensor &tensor, std::uint64_t seed, float deviation,
+               float mean, bool isBfloat16);
+
 struct Trial {
   bool isBfloat16 = true, causal = false, hasLists = true;
   std::int64_t maskBlockQ = 128, maskBlockKv = 64;
@@ -55,6 +66,10 @@ struct Trial {
 Trial makeTrial(const Settings &settings, const Settings &parameters,
                 std::uint64_t seed);
 
+/// Keys that a row sees, in its list's order.
+std::vector<std::int64_t> visibleKeys(const Trial &trial, std::int64_t batch,
+                                      std::int64_t head, std::int64_t row);
+
 /// o and lse of one row in float64 from the rounded inputs.
 struct ReferenceRow {
   std::vector<double> o;
@@ -62,6 +77,20 @@ struct ReferenceRow {
 };
 ReferenceRow referenceRow(const Trial &trial, std::int64_t batch,
                           std::int64_t head, std::int64_t row);
+
+/// Runs body(i) for i < count on all cores.
+template <typename Body>
+void forAll(std::int64_t count, Body body) {
+  unsigned workers = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  for (unsigned worker = 0; worker < workers; ++worker)
+    threads.emplace_back([=] {
+      for (std::int64_t i = worker; i < count; i += workers)
+        body(i);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
 
 float toFloat(std::uint16_t bits, bool isBfloat16);
 std::uint16_t fromFloat(float value, bool isBfloat16);

@@ -3,7 +3,8 @@
 // write_variants FILE FOLDER [KERNEL]: compiles the Hopper forward kernel, or
 // the text in the file KERNEL, once for each line "NAME key=value …" of FILE
 // (all the kernel's parameters, and kernel=NAME where it is not attention_fwd)
-// and writes NAME.ptx and NAME.json, which check_variants reads. Needs no GPU.
+// and writes NAME.ptx and NAME.json, which check_variants and check_backward
+// read. Needs no GPU.
 #include "compiler/Driver/CompileKernel.h"
 #include "kernels_ir/embed/EmbeddedTexts.h"
 
@@ -42,6 +43,10 @@ nlohmann::json describe(const KernelSpec &spec, const LaunchInfo &launch) {
   json["shared_bytes"] = launch.sharedBytes;
   json["members"] = launch.members;
   json["grid_tile"] = launch.gridTile;
+  json["grid_argument"] = launch.gridArgument;
+  json["persistent"] = launch.persistent;
+  for (const KernelArgument &argument : launch.arguments)
+    json["arguments"].push_back(argument.name);
   for (const DynamicScratch &scratch : launch.dynamicScratch)
     json["dynamic_shared"].push_back({{"column_bytes", scratch.bytesPerColumn},
                                       {"multiple", scratch.columnsMultiple},

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// attention_bwd_q for Hopper: the gradient of block-sparse attention in q.
+//
+//   dq[i] = softmax_scale sum_j ds[i, j] k[j]
+//   ds[i, j] = p[i, j] (dp[i, j] - delta[i]),  dp = do vᵀ
+//   p[i, j] = exp(s[i, j] - lse[i]),           s = softmax_scale q kᵀ
+//
+// over the keys j that query i sees (FlashAttention-2, arXiv 2307.08691, section
+// 2.3.2; delta from attention_bwd_delta.mlir). A row without keys (lse = -inf)
+// gives 0.
+//
+// CTAs, key tiles and their flags are those of attention_fwd.mlir: a CTA works on
+// one tile of query rows ("row" below) after the other, a key tile is gathered
+// from listed mask blocks. Roles:
+//
+//   scout      reads counts and lists, several key tiles ahead of the loads
+//   loader     starts the copies of q, do, k and v
+//   consumers  compute; 64 query rows a warpgroup
+//
+// Rings (stations in brackets; slots in shared memory):
+//
+//   rows   scout [0] -> loader [1]: what a row is: steps (-1: no more rows), batch,
+//          head, first query row
+//   boxes  scout [0] -> loader [1]: first key rows of a tile's boxes, and flags
+//   q, do  loader [0] -> consumers [1]: a row's tiles (q with what the row is)
+//   k      loader [0] -> consumers [1]: a key tile with its boxes and flags
+//   v      loader [0] -> consumers [1]: a value tile
+//
+// A key tile is used twice, for the scores and one step later, when its ds is
+// there, for dq: ds(i - 1) k(i - 1) and q k(i)ᵀ are issued together. Warpgroups
+// take turns in issuing, so that one's dots run under the other's exponentials.
+//
+// Flag: 1: some scores must be masked.
+//
+// Shared memory at head_dim = 128, 16-bit elements: q 32 KiB, do 32 KiB, k 3 x 32
+// KiB, v 2 x 32 KiB.
+//
+// Parameters that follow from others: as in attention_fwd.mlir.
+
+!elem = !tile.element<"elem">
+!q_slot = !tile.shared<tile_q x head_dim x !elem, swizzle swizzle_bytes>
+!kv_slot = !tile.shared<tile_kv x head_dim x !elem, swizzle swizzle_bytes>
+!kv_box = !tile.shared<key_box x head_dim x !elem, swizzle swizzle_bytes>
+!row_note = !tile.shared<4 x i32>
+!box_note = !tile.shared<boxes x i32>
+!flag_note = !tile.shared<1 x i32>
+
+!row_ring = !tile.ring<!row_note>
+!box_ring = !tile.ring<!box_note, !flag_note>
+!q_ring = !tile.ring<!q_slot, !row_note>
+!do_ring = !tile.ring<!q_slot>
+!k_ring = !tile.ring<!kv_slot, !box_note, !flag_note>
+!v_ring = !tile.ring<!kv_slot>
+!cursor = !tile.cursor
+
+!box_rows = tensor<?xi32, #tile.sizes<boxes>>
+!box_mask = tensor<?xi1, #tile.sizes<boxes>>
+!scores = tensor<?x?xf32, #tile.sizes<tile_q, tile_kv>>
+!weights = tensor<?x?x!elem, #tile.sizes<tile_q, tile_kv>>
+!positions = tensor<?x?xi32, #tile.sizes<tile_q, tile_kv>>
+!output = tensor<?x?xf32, #tile.sizes<tile_q, head_dim>>
+!output_elem = tensor<?x?x!elem, #tile.sizes<tile_q, head_dim>>
+!rows = tensor<?xf32, #tile.sizes<tile_q>>
+!row_mask = tensor<?xi1, #tile.sizes<tile_q>>
+!row_numbers = tensor<?xi32, #tile.sizes<tile_q>>
+!score_mask = tensor<?x?xi1, #tile.sizes<tile_q, tile_kv>>
+!key_numbers = tensor<?xi32, #tile.sizes<tile_kv>>
+
+tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
+                             %v: !tile.global<4 x !elem>, %d_o: !tile.global<4 x !elem>,
+                             %indices: !tile.global<4 x i32>, %counts: !tile.global<3 x i32>,
+                             %lse: !tile.global<3 x f32>, %delta: !tile.global<3 x f32>,
+                             %d_q: !tile.global<4 x !elem>,
+                             %tickets: !tile.global<1 x i32>, %softmax_scale: f32)
+    parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, tile_q, tile_kv,
+                key_box, boxes, swizzle_bytes, k_stages, v_stages,
+                consumer_warps, producer_registers, consumer_registers]
+    grid %q by tile_q {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c0_i32 = arith.constant 0 : i32
+  %c1_i32 = arith.constant 1 : i32
+  %f0 = arith.constant 0.0 : f32
+  %minus_inf = arith.constant 0xFF800000 : f32
+  %nowhere = arith.constant 1073741824 : index
+  %masked_bit = arith.constant 1 : i32
+  %log2_e = arith.constant 1.44269504 : f32
+  %tile_q = tile.parameter "tile_q" : index
+  %tile_kv = tile.parameter "tile_kv" : index
+  %key_box = tile.parameter "key_box" : index
+  %boxes = tile.parameter "boxes" : index
+  %mask_block_q = tile.parameter "mask_block_q" : index
+  %mask_block_kv = tile.parameter "mask_block_kv" : index
+  %causal = tile.parameter "causal" : i1
+  %has_lists = tile.parameter "has_lists" : i1
+
+  %q_len = tile.dim %q, 2 : !tile.global<4 x !elem>
+  %kv_len = tile.dim %k, 2 : !tile.global<4 x !elem>
+  // Query row i sees the keys up to i + shift.
+  %shift = arith.subi %kv_len, %q_len : index
+
+  // What the TMA copies, in which boxes.
+  %q_map = tile.tensor_map %q : !tile.global<4 x !elem> -> !tile.tensor_map<4, !q_slot>
+  %k_map = tile.tensor_map %k : !tile.global<4 x !elem> -> !tile.tensor_map<4, !kv_box>
+  %v_map = tile.tensor_map %v : !tile.global<4 x !elem> -> !tile.tensor_map<4, !kv_box>
+  %do_map = tile.tensor_map %d_o : !tile.global<4 x !elem> -> !tile.tensor_map<4, !q_slot>
+
+  // Each ring's barriers: a slot is full when station 0 has arrived (one thread,
+  // with the bytes of its copies), and passed on when the warps named have.
+  %row_ring = tile.ring stages 4 passed_by [1] : !row_ring
+  %box_ring = tile.ring stages 8 passed_by [1] : !box_ring
+  %q_ring = tile.ring stages 1 passed_by [consumer_warps] : !q_ring
+  %do_ring = tile.ring stages 1 passed_by [consumer_warps] : !do_ring
+  %k_ring = tile.ring stages k_stages passed_by [consumer_warps] : !k_ring
+  %v_ring = tile.ring stages v_stages passed_by [consumer_warps] : !v_ring
+  %start = tile.ring_start : !cursor
+
+  // delta is what a launch before this one computes.
+  tile.launch_wait
+
+  // ---- scout: what to load -------------------------------------------------
+  tile.role "scout" warps 1 registers producer_registers {
+    %first, %end, %step = tile.programs : index, index, index
+    %blocks_per_tile_row = arith.divui %mask_block_kv, %key_box : index
+    %box_i32 = arith.index_cast %key_box : index to i32
+    %box_sizes = tile.splat %box_i32 : i32 -> !box_rows
+
+    %last:3 = scf.while (%program = %first, %row_at = %start, %first_box_at = %start)
+        : (index, !cursor, !cursor) -> (index, !cursor, !cursor) {
+      %is_program = arith.cmpi slt, %program, %end : index
+      scf.condition(%is_program) %program, %row_at, %first_box_at : index, !cursor, !cursor
+    } do {
+    ^row(%program: index, %row_at: !cursor, %first_box_at: !cursor):
+      %batch, %head, %tile = tile.program_place %program : index, index, index
+      %first_row = arith.muli %tile, %tile_q : index
+      // The keys that the row's first query and its last one see end here.
+      %after_first = arith.addi %first_row, %shift : index
+      %first_end_causal = arith.addi %after_first, %c1 : index
+      %first_end_clipped = arith.minsi %first_end_causal, %kv_len : index
+      %first_end = arith.select %causal, %first_end_clipped, %kv_len : index
+      %last_row_end = arith.addi %first_row, %tile_q : index
+      %row_end = arith.minsi %last_row_end, %q_len : index
+      %last_end_causal = arith.addi %row_end, %shift : index
+      %last_end_clipped = arith.minsi %last_end_causal, %kv_len : index
+      %last_end = arith.select %causal, %last_end_clipped, %kv_len : index
+
+      // Without lists: one box a step, up to the last key seen.
+      %mask_row = arith.divui %first_row, %mask_block_q : index
+      %list = tile.slice %indices[%batch, %head, %mask_row] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+      %count, %key_steps = scf.if %has_lists -> (index, index) {
+        %row_counts = tile.slice %counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
+        %count_i32 = tile.load_scalar %row_counts[%mask_row] : !tile.view<1 x i32> -> i32
+        // No count reaches beyond the list's memory, whatever it says.
+        %not_negative = arith.maxsi %count_i32, %c0_i32 : i32
+        %wanted = arith.index_cast %not_negative : i32 to index
+        %capacity = tile.dim %indices, 3 : !tile.global<4 x i32>
+        %listed = arith.minsi %wanted, %capacity : index
+        %listed_boxes = arith.muli %listed, %blocks_per_tile_row : index
+        %list_steps = arith.ceildivui %listed_boxes, %boxes : index
+        scf.yield %listed, %list_steps : index, index
+      } else {
+        %reached = arith.maxsi %last_end, %c0 : index
+        %dense_steps = arith.ceildivui %reached, %tile_kv : index
+        scf.yield %c0, %dense_steps : index, index
+      }
+      // A row without keys gets one key tile of nothing.
+      %steps = arith.maxsi %key_steps, %c1 : index
+      %has_keys = arith.cmpi sgt, %key_steps, %c0 : index
+
+      %row_note = tile.ring_acquire %row_ring[%row_at] : !row_ring -> !row_note
+      %steps_i32 = arith.index_cast %steps : index to i32
+      %batch_i32 = arith.index_cast %batch : index to i32
+      %head_i32 = arith.index_cast %head : index to i32
+      %first_row_i32 = arith.index_cast %first_row : index to i32
+      tile.store_note (%steps_i32, %batch_i32, %head_i32, %first_row_i32), %row_note : !row_note
+      tile.ring_commit %row_ring[%row_at] : !row_ring
+      %row_after = tile.ring_next %row_ring[%row_at] : !row_ring -> !cursor
+
+      // Boxes that reach beyond what the first query sees hold scores to mask.
+      %first_end_i32 = arith.index_cast %first_end : index to i32
+      %first_ends = tile.splat %first_end_i32 : i32 -> !box_rows
+      %box_after = scf.for %s = %c0 to %steps step %c1 iter_args(%box_at = %first_box_at) -> (!cursor) {
+        %box_rows = scf.if %has_lists -> (!box_rows) {
+          %first_box = arith.muli %s, %boxes : index
+          %listed_rows = tile.list_boxes %list[%first_box] count %count block %mask_block_kv box %key_box limit %kv_len
+              : !tile.view<1 x i32> -> !box_rows
+          scf.yield %listed_rows : !box_rows
+        } else {
+          %tile_key = arith.muli %s, %tile_kv : index
+          %first_key = arith.select %has_keys, %tile_key, %nowhere : index
+          %first_key_i32 = arith.index_cast %first_key : index to i32
+          %dense_rows = tile.splat %first_key_i32 : i32 -> !box_rows
+          scf.yield %dense_rows : !box_rows
+        }
+        %box_ends = arith.addi %box_rows, %box_sizes : !box_rows
+        %beyond = arith.cmpi sgt, %box_ends, %first_ends : !box_rows
+        %masked = tile.any %beyond : !box_mask
+        %flags = arith.select %masked, %masked_bit, %c0_i32 : i32
+        %box_note, %flag_note = tile.ring_acquire %box_ring[%box_at] : !box_ring -> !box_note, !flag_note
+        tile.store_shared %box_rows, %box_note : !box_rows, !box_note
+        tile.store_note (%flags), %flag_note : !flag_note
+        tile.ring_commit %box_ring[%box_at] : !box_ring
+        %box_next = tile.ring_next %box_ring[%box_at] : !box_ring -> !cursor
+        scf.yield %box_next : !cursor
+      }
+      // Rows have unequal lists, so whoever is done takes the next.
+      %next = tile.next_program %program counted by %tickets : !tile.global<1 x i32> -> index
+      scf.yield %next, %row_after, %box_after : index, !cursor, !cursor
+    }
+
+    // No more rows.
+    %minus_one = arith.constant -1 : i32
+    %end_note = tile.ring_acquire %row_ring[%last#1] : !row_ring -> !row_note
+    tile.store_note (%minus_one, %c0_i32, %c0_i32, %c0_i32), %end_note : !row_note
+    tile.ring_commit %row_ring[%last#1] : !row_ring
+  }
+
+  // ---- loader ------------------------------------------------------------------
+  tile.role "loader" warps 1 registers producer_registers {
+    %q_heads = tile.dim %q, 1 : !tile.global<4 x !elem>
+    %kv_heads = tile.dim %k, 1 : !tile.global<4 x !elem>
+    %heads_per_kv = arith.divui %q_heads, %kv_heads : index
+    %ends:5 = scf.while (%row_at = %start, %first_box_at = %start, %q_at = %start, %first_k_at = %start,
+                         %first_v_at = %start)
+        : (!cursor, !cursor, !cursor, !cursor, !cursor) -> (!cursor, !cursor, !cursor, !cursor, !cursor) {
+      %row_note = tile.ring_wait %row_ring[%row_at] : !row_ring -> !row_note
+      %steps_i32, %batch_i32, %head_i32, %first_row_i32 = tile.load_note %row_note : !row_note -> i32, i32, i32, i32
+      tile.ring_release %row_ring[%row_at] : !row_ring
+      %row_next = tile.ring_next %row_ring[%row_at] : !row_ring -> !cursor
+      %steps = arith.index_cast %steps_i32 : i32 to index
+      %batch = arith.index_cast %batch_i32 : i32 to index
+      %head = arith.index_cast %head_i32 : i32 to index
+      %first_row = arith.index_cast %first_row_i32 : i32 to index
+      %kv_head = arith.divui %head, %heads_per_kv : index
+      %more = arith.cmpi sge, %steps_i32, %c0_i32 : i32
+
+      %q_slot, %q_note = tile.ring_acquire %q_ring[%q_at] : !q_ring -> !q_slot, !row_note
+      tile.store_note (%steps_i32, %batch_i32, %head_i32, %first_row_i32), %q_note : !row_note
+      scf.if %more {
+        tile.ring_commit %q_ring[%q_at] loads(%q_slot : !q_slot) : !q_ring
+        tile.load_async %q_map[%batch, %head, %first_row] into %q_slot : !tile.tensor_map<4, !q_slot>, !q_slot
+      } else {
+        tile.ring_commit %q_ring[%q_at] : !q_ring
+      }
+      %q_next = tile.ring_next %q_ring[%q_at] : !q_ring -> !cursor
+
+      // k comes before do, which the first scores do not need.
+      %box_after, %k_after, %v_after = scf.for %s = %c0 to %steps step %c1
+          iter_args(%box_at = %first_box_at, %k_at = %first_k_at, %v_at = %first_v_at)
+          -> (!cursor, !cursor, !cursor) {
+        %box_note, %flag_note = tile.ring_wait %box_ring[%box_at] : !box_ring -> !box_note, !flag_note
+        %boxes_here = tile.load_shared %box_note : !box_note -> !box_rows
+        %flags = tile.load_note %flag_note : !flag_note -> i32
+        tile.ring_release %box_ring[%box_at] : !box_ring
+        %box_next = tile.ring_next %box_ring[%box_at] : !box_ring -> !cursor
+
+        %k_slot, %k_boxes, %k_flags = tile.ring_acquire %k_ring[%k_at]
+            : !k_ring -> !kv_slot, !box_note, !flag_note
+        tile.store_shared %boxes_here, %k_boxes : !box_rows, !box_note
+        tile.store_note (%flags), %k_flags : !flag_note
+        tile.ring_commit %k_ring[%k_at] loads(%k_slot : !kv_slot) : !k_ring
+        tile.gather_async %k_map[%batch, %kv_head] rows %boxes_here into %k_slot
+            : !tile.tensor_map<4, !kv_box>, !box_rows, !kv_slot
+        %k_next = tile.ring_next %k_ring[%k_at] : !k_ring -> !cursor
+
+        %is_first = arith.cmpi eq, %s, %c0 : index
+        scf.if %is_first {
+          %do_slot = tile.ring_acquire %do_ring[%q_at] : !do_ring -> !q_slot
+          tile.ring_commit %do_ring[%q_at] loads(%do_slot : !q_slot) : !do_ring
+          tile.load_async %do_map[%batch, %head, %first_row] into %do_slot : !tile.tensor_map<4, !q_slot>, !q_slot
+        }
+
+        %v_slot = tile.ring_acquire %v_ring[%v_at] : !v_ring -> !kv_slot
+        tile.ring_commit %v_ring[%v_at] loads(%v_slot : !kv_slot) : !v_ring
+        tile.gather_async %v_map[%batch, %kv_head] rows %boxes_here into %v_slot
+            : !tile.tensor_map<4, !kv_box>, !box_rows, !kv_slot
+        %v_next = tile.ring_next %v_ring[%v_at] : !v_ring -> !cursor
+        scf.yield %box_next, %k_next, %v_next : !cursor, !cursor, !cursor
+      }
+      scf.condition(%more) %row_next, %box_after, %q_next, %k_after, %v_after
+          : !cursor, !cursor, !cursor, !cursor, !cursor
+    } do {
+    ^row(%row_at: !cursor, %box_at: !cursor, %q_at: !cursor, %k_at: !cursor, %v_at: !cursor):
+      scf.yield %row_at, %box_at, %q_at, %k_at, %v_at : !cursor, !cursor, !cursor, !cursor, !cursor
+    }
+  }
+
+  // ---- consumers -----------------------------------------------------------------
+  tile.role "consumers" warps consumer_warps registers consumer_registers {
+    // Exponents in base 2: p = 2^(scale s - log2(e) lse).
+    %scale = arith.mulf %softmax_scale, %log2_e : f32
+    %minus_log2_e = arith.negf %log2_e : f32
+    %scales = tile.splat %scale : f32 -> !scores
+    %minus_log2_es = tile.splat %minus_log2_e : f32 -> !rows
+    %output_scales = tile.splat %softmax_scale : f32 -> !output
+    %hidden = tile.splat %minus_inf : f32 -> !scores
+    %no_keys = tile.splat %minus_inf : f32 -> !rows
+    %no_output = tile.splat %f0 : f32 -> !output
+    %kv_len_i32 = arith.index_cast %kv_len : index to i32
+    %shift_i32 = arith.index_cast %shift : index to i32
+
+    %ends:3 = scf.while (%q_at = %start, %first_k_at = %start, %first_v_at = %start)
+        : (!cursor, !cursor, !cursor) -> (!cursor, !cursor, !cursor) {
+      %end_slot, %end_note = tile.ring_wait %q_ring[%q_at] : !q_ring -> !q_slot, !row_note
+      %end_steps, %end_batch, %end_head, %end_row = tile.load_note %end_note : !row_note -> i32, i32, i32, i32
+      %more = arith.cmpi sge, %end_steps, %c0_i32 : i32
+      scf.condition(%more) %q_at, %first_k_at, %first_v_at : !cursor, !cursor, !cursor
+    } do {
+    ^row(%q_at: !cursor, %first_k_at: !cursor, %first_v_at: !cursor):
+      // The first scores.
+      %q_slot, %q_note = tile.ring_pieces %q_ring[%q_at] : !q_ring -> !q_slot, !row_note
+      %k_slot_0, %k_boxes_0, %k_flags_0 = tile.ring_wait %k_ring[%first_k_at]
+          : !k_ring -> !kv_slot, !box_note, !flag_note
+      %products_0 = tile.dot_async %q_slot, %k_slot_0 transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
+      %do_slot = tile.ring_wait %do_ring[%q_at] : !do_ring -> !q_slot
+      %v_slot_0 = tile.ring_wait %v_ring[%first_v_at] : !v_ring -> !kv_slot
+      %slopes_0 = tile.dot_async %do_slot, %v_slot_0 transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
+
+      // Row i sees the keys before row_ends[i].
+      %steps_i32, %batch_i32, %head_i32, %first_row_i32 = tile.load_note %q_note : !row_note -> i32, i32, i32, i32
+      %steps = arith.index_cast %steps_i32 : i32 to index
+      %batch = arith.index_cast %batch_i32 : i32 to index
+      %head = arith.index_cast %head_i32 : i32 to index
+      %first_row = arith.index_cast %first_row_i32 : i32 to index
+      %first_limit = arith.addi %first_row_i32, %shift_i32 : i32
+      %first_end = arith.addi %first_limit, %c1_i32 : i32
+      %first_ends = tile.splat %first_end : i32 -> !row_numbers
+      %kv_ends = tile.splat %kv_len_i32 : i32 -> !row_numbers
+      %row_numbers = tile.iota : !row_numbers
+      %causal_ends = arith.addi %first_ends, %row_numbers : !row_numbers
+      %clipped_ends = arith.minsi %causal_ends, %kv_ends : !row_numbers
+      %row_ends = arith.select %causal, %clipped_ends, %kv_ends : !row_numbers
+
+      // Statistics. A row without keys has p = 2^(.. - inf) = 0; rows beyond the
+      // end are zeros throughout.
+      %lse_view = tile.slice %lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+      %delta_view = tile.slice %delta[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+      %row_lse = tile.load_values %lse_view[%first_row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
+      %row_delta = tile.load_values %delta_view[%first_row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
+      %unseen = arith.cmpf oeq, %row_lse, %no_keys : !rows
+      %lse_log2 = arith.mulf %row_lse, %minus_log2_es : !rows
+      %row_offset = arith.select %unseen, %no_keys, %lse_log2 : !row_mask, !rows
+      %offsets = tile.expand %row_offset axis 1 : !rows -> !scores
+      %deltas = tile.expand %row_delta axis 1 : !rows -> !scores
+
+      %s_0 = tile.dot_wait 1 (%products_0 : !tile.pending<!scores>) -> !scores
+      %flags_0 = tile.load_note %k_flags_0 : !flag_note -> i32
+      %masked_i32_0 = arith.andi %flags_0, %masked_bit : i32
+      %masked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
+      %visible_0 = scf.if %masked_0 -> (!scores) {
+        %keys_0 = tile.shared_positions %k_boxes_0 : !box_note -> !key_numbers
+        %key_numbers_0 = tile.expand %keys_0 axis 0 : !key_numbers -> !positions
+        %ends_0 = tile.expand %row_ends axis 1 : !row_numbers -> !positions
+        %sees_0 = arith.cmpi slt, %key_numbers_0, %ends_0 : !positions
+        %kept_0 = arith.select %sees_0, %s_0, %hidden : !score_mask, !scores
+        scf.yield %kept_0 : !scores
+      } else {
+        scf.yield %s_0 : !scores
+      }
+      %exponents_0 = math.fma %visible_0, %scales, %offsets : !scores
+      %p_0 = math.exp2 %exponents_0 : !scores
+      %dp_0, %p_held_0 = tile.dot_wait 0 (%slopes_0, %p_0 : !tile.pending<!scores>, !scores) -> !scores, !scores
+      tile.ring_release %v_ring[%first_v_at] : !v_ring
+      %distance_0 = arith.subf %dp_0, %deltas : !scores
+      %ds_f32_0 = arith.mulf %p_held_0, %distance_0 : !scores
+      %ds_0 = tile.convert %ds_f32_0 : !scores -> !weights
+      %k_at_0 = tile.ring_next %k_ring[%first_k_at] : !k_ring -> !cursor
+      %v_at_0 = tile.ring_next %v_ring[%first_v_at] : !v_ring -> !cursor
+
+      %output, %last_ds, %last_k_at, %k_after, %v_after = scf.for %step = %c1 to %steps step %c1
+          iter_args(%old_output = %no_output, %old_ds = %ds_0, %old_k_at = %first_k_at, %k_at = %k_at_0,
+                    %v_at = %v_at_0) -> (!output, !weights, !cursor, !cursor, !cursor) {
+        // Issue: dq of the tile before, scores of this one; dp when dq has landed,
+        // which bounds the registers in use.
+        %k_slot, %k_boxes, %k_flags = tile.ring_wait %k_ring[%k_at] : !k_ring -> !kv_slot, !box_note, !flag_note
+        %old_k_slot, %old_k_boxes, %old_k_flags = tile.ring_pieces %k_ring[%old_k_at]
+            : !k_ring -> !kv_slot, !box_note, !flag_note
+        tile.take_turn
+        %adding = tile.dot_async %old_ds, %old_k_slot onto %old_output : !output
+            : !weights, !kv_slot -> !tile.pending<!output>
+        %products = tile.dot_async %q_slot, %k_slot transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
+        %added, %ds_used = tile.dot_wait 1 (%adding, %old_ds : !tile.pending<!output>, !weights) -> !output, !weights
+        tile.ring_release %k_ring[%old_k_at] : !k_ring
+        %v_slot = tile.ring_wait %v_ring[%v_at] : !v_ring -> !kv_slot
+        %slopes = tile.dot_async %do_slot, %v_slot transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
+        tile.pass_turn
+
+        %s = tile.dot_wait 1 (%products : !tile.pending<!scores>) -> !scores
+        %flags = tile.load_note %k_flags : !flag_note -> i32
+        %masked_i32 = arith.andi %flags, %masked_bit : i32
+        %masked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
+        %visible = scf.if %masked -> (!scores) {
+          %keys = tile.shared_positions %k_boxes : !box_note -> !key_numbers
+          %key_numbers = tile.expand %keys axis 0 : !key_numbers -> !positions
+          %ends = tile.expand %row_ends axis 1 : !row_numbers -> !positions
+          %sees = arith.cmpi slt, %key_numbers, %ends : !positions
+          %kept = arith.select %sees, %s, %hidden : !score_mask, !scores
+          scf.yield %kept : !scores
+        } else {
+          scf.yield %s : !scores
+        }
+        %exponents = math.fma %visible, %scales, %offsets : !scores
+        %p = math.exp2 %exponents : !scores
+        %dp, %p_held = tile.dot_wait 0 (%slopes, %p : !tile.pending<!scores>, !scores) -> !scores, !scores
+        tile.ring_release %v_ring[%v_at] : !v_ring
+        %distance = arith.subf %dp, %deltas : !scores
+        %ds_f32 = arith.mulf %p_held, %distance : !scores
+        %ds = tile.convert %ds_f32 : !scores -> !weights
+        %k_next = tile.ring_next %k_ring[%k_at] : !k_ring -> !cursor
+        %v_next = tile.ring_next %v_ring[%v_at] : !v_ring -> !cursor
+        scf.yield %added, %ds, %k_at, %k_next, %v_next : !output, !weights, !cursor, !cursor, !cursor
+      }
+      // The row's own tiles have been read; the next row's can come.
+      tile.ring_release %q_ring[%q_at] : !q_ring
+      tile.ring_release %do_ring[%q_at] : !do_ring
+      %last_k_slot, %last_k_boxes, %last_k_flags = tile.ring_pieces %k_ring[%last_k_at]
+          : !k_ring -> !kv_slot, !box_note, !flag_note
+      %last_adding = tile.dot_async %last_ds, %last_k_slot onto %output : !output
+          : !weights, !kv_slot -> !tile.pending<!output>
+      %sum, %last_ds_used = tile.dot_wait 0 (%last_adding, %last_ds : !tile.pending<!output>, !weights)
+          -> !output, !weights
+      tile.ring_release %k_ring[%last_k_at] : !k_ring
+      %scaled = arith.mulf %sum, %output_scales : !output
+      %dq_tile = tile.convert %scaled : !output -> !output_elem
+      %dq_view = tile.slice %d_q[%batch, %head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
+      tile.store %dq_tile, %dq_view[%first_row, %c0] : !output_elem, !tile.view<2 x !elem>
+      %q_next = tile.ring_next %q_ring[%q_at] : !q_ring -> !cursor
+      scf.yield %q_next, %k_after, %v_after : !cursor, !cursor, !cursor
+    }
+    // The end has been seen.
+    tile.ring_release %q_ring[%ends#0] : !q_ring
+  }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One problem of the backward kernels on the host, and float64 references of
+// single rows of each gradient. No code shared with the product.
+//
+// lse and delta are inputs of these kernels and are drawn at random around what
+// a forward would give, so that the formulas are checked as they stand and no
+// forward need run on the host.
+#pragma once
+
+#include "tests/gpu/kernels/Trial.h"
+
+namespace spargejit::gpu_trial {
+
+struct BackwardTrial {
+  /// q, k, v, lists; o is random as well.
+  Trial forward;
+  HostTensor dO, dQ, dK, dV;
+  /// [batch, qHeads, qLen]; lse is -inf for rows without keys.
+  std::vector<float> lse, delta, dLse;
+  /// [batch, qHeads, kvBlocks, keyCapacity]: query blocks that list the key
+  /// block, ascending; and [batch, qHeads, kvBlocks].
+  std::int64_t keyCapacity = 0;
+  std::vector<std::int32_t> keyIndices, keyCounts;
+
+  std::size_t statistic(std::int64_t batch, std::int64_t head,
+                        std::int64_t row) const {
+    return static_cast<std::size_t>(
+        (batch * forward.q.heads + head) * forward.q.length + row);
+  }
+};
+
+/// Settings as of makeTrial; `parameters`: those of the kernel variant.
+BackwardTrial makeBackwardTrial(const Settings &settings,
+                                const Settings &parameters, std::uint64_t seed);
+
+std::vector<double> referenceDq(const BackwardTrial &trial, std::int64_t batch,
+                                std::int64_t head, std::int64_t row);
+
+/// dk and dv of one key of a kv head, summed over the heads of its group.
+struct ReferenceKey {
+  std::vector<double> dk, dv;
+};
+ReferenceKey referenceKey(const BackwardTrial &trial, std::int64_t batch,
+                          std::int64_t kvHead, std::int64_t key);
+
+/// sum_d o do - dlse, and the sum of the terms' magnitudes.
+std::pair<double, double> referenceDelta(const BackwardTrial &trial,
+                                         std::int64_t batch, std::int64_t head,
+                                         std::int64_t row);
+
+} // namespace spargejit::gpu_trial

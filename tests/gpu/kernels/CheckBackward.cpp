@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// check_backward FOLDER CASE-LINE…: runs variants of the backward kernels that
+// write_variants made on the GPU, compares sampled rows of their outputs with
+// float64 references, looks for rows left unwritten and for writes outside,
+// repeats, and times.
+//
+// A case line: variant=NAME and the settings of Trial.h, and rows=N (sampled
+// rows a head), repeats=N (bitwise equal), time=N and sustained=MS as in
+// CheckVariants.cpp, ctas=N, tickets=0, dlse=0 (delta without it). One line of
+// results a case; status 1 if any case failed.
+#include "tests/gpu/kernels/BackwardTrial.h"
+#include "tests/gpu/kernels/VariantLaunch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <random>
+#include <set>
+
+using namespace spargejit::gpu_trial;
+
+namespace {
+
+/// Relative L2 error of the sampled rows of a gradient: p and ds are rounded to
+/// the inputs' type for the products, which gives 2.3e-3 to 2.9e-3 for bfloat16
+/// (bench/results); of delta: float32 sums, relative to the terms.
+constexpr double kLargestError = 4e-3, kLargestDeltaError = 1e-6;
+
+/// An output: where it is, and what its elements should be.
+struct Output {
+  std::string name;
+  const HostTensor *tensor = nullptr;
+  std::function<std::vector<double>(std::int64_t, std::int64_t, std::int64_t)>
+      reference;
+};
+
+struct DeviceBuffers {
+  CudaDriver &driver;
+  std::vector<DevicePointer> all;
+  explicit DeviceBuffers(CudaDriver &d) : driver(d) {}
+  ~DeviceBuffers() {
+    for (DevicePointer pointer : all)
+      driver.release(pointer);
+  }
+  DevicePointer upload(const void *data, std::size_t bytes) {
+    all.push_back(driver.allocate(bytes));
+    driver.toDevice(all.back(), data, bytes);
+    return all.back();
+  }
+  template <typename T>
+  DevicePointer upload(const std::vector<T> &values) {
+    return upload(values.data(), values.size() * sizeof(T));
+  }
+};
+
+Arguments makeArguments(const BackwardTrial &trial, DeviceBuffers &buffers,
+                        const Settings &settings) {
+  const Trial &t = trial.forward;
+  std::int64_t b = t.q.batch, h = t.q.heads;
+  Arguments arguments;
+  auto &tensors = arguments.tensors;
+  auto add = [&](const char *name, const HostTensor &tensor) {
+    tensors[name] = describe(buffers.upload(tensor.buffer), tensor);
+  };
+  add("q", t.q), add("k", t.k), add("v", t.v), add("o", t.o);
+  add("d_o", trial.dO), add("d_q", trial.dQ);
+  add("d_k", trial.dK), add("d_v", trial.dV);
+  tensors["indices"] =
+      describePacked(t.indices.empty() ? 0 : buffers.upload(t.indices),
+                     {b, h, t.qBlocks, t.capacity});
+  tensors["counts"] = describePacked(
+      t.counts.empty() ? 0 : buffers.upload(t.counts), {b, h, t.qBlocks});
+  tensors["key_indices"] =
+      describePacked(buffers.upload(trial.keyIndices),
+                     {b, h, t.kvBlocks(), trial.keyCapacity});
+  tensors["key_counts"] =
+      describePacked(buffers.upload(trial.keyCounts), {b, h, t.kvBlocks()});
+  std::vector<std::int64_t> rows{b, h, t.q.length};
+  tensors["lse"] = describePacked(buffers.upload(trial.lse), rows);
+  tensors["delta"] = describePacked(buffers.upload(trial.delta), rows);
+  tensors["d_lse"] = describePacked(
+      settings.number("dlse", 1) ? buffers.upload(trial.dLse) : 0, rows);
+  std::int32_t none = 0;
+  DevicePointer tickets = buffers.upload(&none, sizeof none);
+  tensors["tickets"] =
+      describePacked(settings.number("tickets", 1) ? tickets : 0, {1});
+  arguments.scalars["softmax_scale"] = t.softmaxScale;
+  return arguments;
+}
+
+struct Outcome {
+  double error = 0;
+  std::int64_t unwritten = 0, outside = 0, wrongZeros = 0;
+  std::string worst;
+  bool passed(double most) const {
+    return error < most && unwritten + outside + wrongZeros == 0;
+  }
+};
+
+/// Elements that still hold the poison, and poison outside overwritten.
+void checkWritten(const HostTensor &tensor,
+                  const std::vector<std::uint16_t> &got, Outcome &outcome) {
+  std::vector<bool> isOutput(got.size(), false);
+  for (std::int64_t b = 0; b < tensor.batch; ++b)
+    for (std::int64_t h = 0; h < tensor.heads; ++h)
+      for (std::int64_t row = 0; row < tensor.length; ++row)
+        std::fill_n(isOutput.begin() +
+                        static_cast<std::ptrdiff_t>(tensor.at(b, h, row)),
+                    tensor.dim, true);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    bool isPoison = got[i] == 0xFFFF;
+    outcome.unwritten += isOutput[i] && isPoison;
+    outcome.outside += !isOutput[i] && !isPoison;
+  }
+}
+
+/// Rows to compare: those at edges of tiles and blocks, and random ones.
+std::set<std::int64_t> sampleRows(std::int64_t length, std::int64_t count,
+                                  std::mt19937_64 &engine) {
+  std::set<std::int64_t> rows;
+  for (std::int64_t row : {0, 1, 8, 15, 16, 63, 64, 127, 128, 200})
+    rows.insert(std::min(row, length - 1));
+  rows.insert({length - 1, std::max<std::int64_t>(length - 2, 0),
+               (length - 1) / 64 * 64, (length - 1) / 128 * 128});
+  for (std::int64_t i = 0; i < count; ++i)
+    rows.insert(static_cast<std::int64_t>(engine() %
+                                          static_cast<std::uint64_t>(length)));
+  return rows;
+}
+
+void checkRows(const Output &output, const std::vector<std::uint16_t> &got,
+               bool isBfloat16, std::int64_t rowsPerHead, std::uint64_t seed,
+               Outcome &outcome) {
+  const HostTensor &tensor = *output.tensor;
+  std::mutex mutex;
+  double difference = 0, norm = 0, worst = -1;
+  forAll(tensor.batch * tensor.heads, [&](std::int64_t head) {
+    std::int64_t b = head / tensor.heads, h = head % tensor.heads;
+    std::mt19937_64 engine(seed + 99 + static_cast<std::uint64_t>(head));
+    for (std::int64_t row : sampleRows(tensor.length, rowsPerHead, engine)) {
+      std::vector<double> want = output.reference(b, h, row);
+      double rowDifference = 0, rowNorm = 0;
+      for (std::int64_t c = 0; c < tensor.dim; ++c) {
+        double is =
+            toFloat(got[static_cast<std::size_t>(tensor.at(b, h, row) + c)],
+                    isBfloat16);
+        double should = want[static_cast<std::size_t>(c)];
+        rowDifference += (is - should) * (is - should);
+        rowNorm += should * should;
+      }
+      std::lock_guard lock(mutex);
+      difference += rowDifference, norm += rowNorm;
+      // What sees nothing has a gradient of exactly 0.
+      outcome.wrongZeros += rowNorm == 0 && rowDifference != 0;
+      double relative = std::sqrt(rowDifference / std::max(rowNorm, 1e-30));
+      if (!(relative <= worst)) {
+        worst = relative;
+        char text[96];
+        std::snprintf(text, sizeof text, "b%d h%d row %d: %.2e",
+                      static_cast<int>(b), static_cast<int>(h),
+                      static_cast<int>(row), relative);
+        outcome.worst = text;
+      }
+    }
+  });
+  outcome.error =
+      norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
+}
+
+std::vector<Output> outputsOf(const std::string &kernel,
+                              const BackwardTrial &trial) {
+  if (kernel == "attention_bwd_q")
+    return {{"d_q", &trial.dQ, [&](auto b, auto h, auto row) {
+               return referenceDq(trial, b, h, row);
+             }}};
+  if (kernel == "attention_bwd_kv")
+    return {{"d_k", &trial.dK,
+             [&](auto b, auto h, auto row) {
+               return referenceKey(trial, b, h, row).dk;
+             }},
+            {"d_v", &trial.dV, [&](auto b, auto h, auto row) {
+               return referenceKey(trial, b, h, row).dv;
+             }}};
+  return {};
+}
+
+/// Every row of delta, which holds NaN before.
+double checkDelta(CudaDriver &driver, const BackwardTrial &trial,
+                  DevicePointer delta, bool hasDLse) {
+  std::vector<float> got(trial.delta.size());
+  driver.toHost(got.data(), delta, got.size() * sizeof(float));
+  const HostTensor &q = trial.forward.q;
+  double most = 0;
+  for (std::int64_t head = 0; head < q.batch * q.heads; ++head)
+    for (std::int64_t row = 0; row < q.length; ++row) {
+      std::int64_t b = head / q.heads, h = head % q.heads;
+      auto [should, magnitude] = referenceDelta(trial, b, h, row);
+      auto at = trial.statistic(b, h, row);
+      if (!hasDLse)
+        should += static_cast<double>(trial.dLse[at]);
+      double error =
+          std::fabs(static_cast<double>(got[at]) - should) / magnitude;
+      if (!(error <= most))
+        most = std::isnan(error) ? HUGE_VAL : error;
+    }
+  return most;
+}
+
+/// Of the products that the kernel's gradient needs: three of five for dq, four
+/// for dk and dv.
+double operationsOf(const std::string &kernel, const Trial &trial) {
+  double product =
+      2.0 * trial.visitedPairs() * static_cast<double>(trial.q.dim);
+  if (!trial.hasLists && trial.causal)
+    product /= 2;
+  return kernel == "attention_bwd_q" ? 3 * product : 4 * product;
+}
+
+bool runCase(CudaDriver &driver, const std::string &folder,
+             const std::string &line, std::uint64_t seed) {
+  Settings settings = Settings::parse(line);
+  Variant variant = loadVariant(driver, folder, settings);
+  std::string kernel = variant.description["entry"];
+  BackwardTrial trial = makeBackwardTrial(settings, variant.parameters, seed);
+  DeviceBuffers buffers(driver);
+  Arguments arguments = makeArguments(trial, buffers, settings);
+  Launch launch;
+  prepareLaunch(launch, driver, variant, arguments, settings);
+  auto start = [&](const Output &output) {
+    return arguments.tensors[output.name].data -
+           static_cast<DevicePointer>(output.tensor->first) * 2;
+  };
+
+  bool passed = true;
+  std::string report;
+  std::vector<Output> outputs = outputsOf(kernel, trial);
+  std::vector<std::vector<std::uint16_t>> first(outputs.size());
+  std::int64_t repeats = settings.number("repeats", 1), unequal = 0;
+  for (std::int64_t repeat = 0; repeat < repeats; ++repeat) {
+    for (const Output &output : outputs)
+      driver.fill(start(output), 0xFF, output.tensor->buffer.size() * 2);
+    if (outputs.empty())
+      driver.fill(arguments.tensors["delta"].data, 0xFF,
+                  trial.delta.size() * 4);
+    Launch::run(&launch);
+    driver.synchronise();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      std::vector<std::uint16_t> got(outputs[i].tensor->buffer.size());
+      driver.toHost(got.data(), start(outputs[i]), got.size() * 2);
+      if (repeat == 0)
+        first[i] = got;
+      unequal += got != first[i];
+    }
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    Outcome outcome;
+    checkWritten(*outputs[i].tensor, first[i], outcome);
+    checkRows(outputs[i], first[i], trial.forward.isBfloat16,
+              settings.number("rows", 8), seed, outcome);
+    passed &= outcome.passed(kLargestError);
+    char text[256];
+    std::snprintf(text, sizeof text,
+                  " %s %.2e unwritten %lld outside %lld zeros %lld, worst %s;",
+                  outputs[i].name.c_str(), outcome.error,
+                  static_cast<long long>(outcome.unwritten),
+                  static_cast<long long>(outcome.outside),
+                  static_cast<long long>(outcome.wrongZeros),
+                  outcome.worst.c_str());
+    report += text;
+  }
+  if (outputs.empty()) {
+    double error = checkDelta(driver, trial, arguments.tensors["delta"].data,
+                              settings.number("dlse", 1) != 0);
+    passed &= error < kLargestDeltaError;
+    report += " delta " + std::to_string(error * 1e6) + "e-6;";
+  }
+  std::string timing;
+  if (int count = static_cast<int>(settings.number("time", 0)))
+    timing = timeLaunches(launch, operationsOf(kernel, trial.forward), count,
+                          static_cast<int>(settings.number("sustained", 0)));
+  passed &= unequal == 0;
+  std::printf("%s %s |%s unequal %lld |%s\n", passed ? "ok  " : "FAIL",
+              line.c_str(), report.c_str(), static_cast<long long>(unequal),
+              timing.c_str());
+  std::fflush(stdout);
+  return passed;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: check_backward FOLDER CASE-LINE...\n");
+    return 2;
+  }
+  CudaDriver driver;
+  const char *given = std::getenv("SPARGEJIT_TEST_SEED");
+  std::uint64_t seed =
+      given ? std::strtoull(given, nullptr, 10) : std::random_device()();
+  std::printf("# %s, %d multiprocessors, driver %d, seed %llu\n",
+              driver.deviceName().c_str(), driver.multiprocessors(),
+              driver.driverVersion(), static_cast<unsigned long long>(seed));
+  bool allPassed = true;
+  for (int i = 2; i < argc; ++i)
+    allPassed &= runCase(driver, argv[1], argv[i], seed);
+  return allPassed ? 0 : 1;
+}

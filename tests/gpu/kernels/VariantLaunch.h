@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel variant that write_variants made, loaded, given its arguments by
+// name, launched and timed.
+#pragma once
+
+#include "tests/gpu/kernels/CudaDriver.h"
+#include "tests/gpu/kernels/Trial.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace spargejit::gpu_trial {
+
+struct Variant {
+  nlohmann::json description;
+  Settings parameters;
+  void *function = nullptr;
+  std::string log;
+};
+
+/// Settings: variant=NAME in `folder`, image=ptx to let the driver assemble.
+Variant loadVariant(CudaDriver &driver, const std::string &folder,
+                    const Settings &settings);
+
+/// A tensor argument; absent where `data` is 0.
+struct Argument {
+  DevicePointer data = 0;
+  std::vector<std::int64_t> sizes, strides; // elements
+};
+/// `base` + the tensor's place in its buffer.
+Argument describe(DevicePointer base, const HostTensor &tensor);
+/// Elements of `sizes` one after the other.
+Argument describePacked(DevicePointer data, std::vector<std::int64_t> sizes);
+
+struct Arguments {
+  std::map<std::string, Argument> tensors;
+  std::map<std::string, float> scalars;
+};
+
+/// Everything one launch needs.
+struct Launch {
+  CudaDriver *driver = nullptr;
+  void *function = nullptr;
+  unsigned ctas = 0, threads = 0;
+  std::size_t sharedBytes = 0;
+  std::vector<std::int64_t> slots; // as in runtime/base/KernelSpec.h
+  std::vector<TensorMapData> maps;
+  std::vector<void *> parameters;
+
+  Launch() = default;
+  Launch(const Launch &) = delete;
+  Launch &operator=(const Launch &) = delete;
+  static void run(void *self);
+};
+
+/// Settings: ctas=N of a persistent kernel (else one a multiprocessor).
+void prepareLaunch(Launch &launch, CudaDriver &driver, const Variant &variant,
+                   const Arguments &arguments, const Settings &settings);
+
+/// Bursts of about 4 ms with rests of 50 ms between them, which leave the card
+/// at its full clock, until `count` launches have been timed; then, with
+/// `sustained`, as many after that many milliseconds without a rest.
+std::string timeLaunches(Launch &launch, double operations, int count,
+                         int sustained);
+
+} // namespace spargejit::gpu_trial
