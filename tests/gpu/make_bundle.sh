@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# make_bundle.sh BUILD FOLDER: packs what a machine with a GPU needs to run the
-# GPU tests and the benchmark of a finished build into FOLDER; see README.md.
+# make_bundle.sh BUILD FOLDER [PART...]: packs what a machine with a GPU needs of
+# a finished build into FOLDER; see README.md. Parts: tests, bench (these two
+# without any named) and tune.
 set -eu
 build=$1
 folder=$2
+shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$folder"
 pack() { # file, place: stripped and compressed, unless it is there already
@@ -14,8 +16,27 @@ pack() { # file, place: stripped and compressed, unless it is there already
     xz -T0 -4 -f "$folder/$2"
   fi
 }
-pack "$build/bin/spargejit_gpu_tests" spargejit_gpu_tests
-pack "$build/lib/libspargejit.so" libspargejit.so
-pack "$build/lib/libspargejit_gpu_bench.so" libspargejit_gpu_bench.so
-cp "$here/run.sh" "$here/../../bench/gpu/run_gpu_bench.py" "$here/../../bench/gpu/library.py" "$folder"
+[ $# -gt 0 ] || set -- tests bench
+for part in "$@"; do
+  case $part in
+  tests) pack "$build/bin/spargejit_gpu_tests" spargejit_gpu_tests ;;
+  bench)
+    pack "$build/lib/libspargejit.so" libspargejit.so
+    pack "$build/lib/libspargejit_gpu_bench.so" libspargejit_gpu_bench.so
+    cp "$here/../../bench/gpu/run_gpu_bench.py" "$here/../../bench/gpu/library.py" "$folder"
+    ;;
+  tune)
+    pack "$build/bin/spargejit" spargejit
+    # What not every machine has.
+    for library in $(ldd "$build/bin/spargejit" | sed -n 's/.*=> \(.*\/lib\(png\|z\|zstd\|fmt\)[^ ]*\) .*/\1/p'); do
+      pack "$library" "$(basename "$library")"
+    done
+    ;;
+  *)
+    echo "make_bundle.sh: expected tests, bench or tune, got $part" >&2
+    exit 2
+    ;;
+  esac
+done
+cp "$here/run.sh" "$folder"
 du -sh "$folder"

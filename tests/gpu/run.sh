@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh test|sanitize|bench [OPTIONS], in a folder made by make_bundle.sh, on a
+# run.sh test|sanitize|bench|tune [OPTIONS], in a folder made by make_bundle.sh, on a
 # machine with a GPU. Logs go to $OUT.
 set -eu
 folder=$(cd "$(dirname "$0")" && pwd)
@@ -15,7 +15,9 @@ for file in "$folder"/*.xz; do
   # libspargejit.so is loaded by its version's name as well.
   [ "$unpacked/$name" -nt "$file" ] || xz -dc "$file" > "$unpacked/$name"
 done
-chmod +x "$unpacked/spargejit_gpu_tests"
+for program in spargejit_gpu_tests spargejit; do
+  [ ! -f "$unpacked/$program" ] || chmod +x "$unpacked/$program"
+done
 export SPARGEJIT_REQUIRE_GPU=1
 tests=$unpacked/spargejit_gpu_tests
 
@@ -53,8 +55,25 @@ bench)
   ln -sf libspargejit.so "$unpacked/libspargejit.so.0.1"
   python3 "$folder/run_gpu_bench.py" --library "$unpacked" --output "$out/gpu_bench.json" "$@" || failed=1
   ;;
+tune)
+  # Records of an earlier run, beside this file, are gone on with.
+  records=$out/records.jsonl
+  [ ! -f "$folder/records.jsonl" ] || cp "$folder/records.jsonl" "$records"
+  if [ -z "${SPARGEJIT_PTXAS:-}" ]; then
+    SPARGEJIT_PTXAS=$(PATH=$PATH:/usr/local/cuda/bin command -v ptxas) && export SPARGEJIT_PTXAS
+  fi
+  export SPARGEJIT_CACHE_DIR="$unpacked/cache" LD_LIBRARY_PATH="$unpacked"
+  "$unpacked/spargejit" info > "$out/info.txt"
+  # Ended as by Ctrl-C when its time is over: what was measured is in the file.
+  [ $# -gt 0 ] || set -- --problems wan
+  timeout -s INT "${TUNE_SECONDS:-480}" "$unpacked/spargejit" tune --device cuda \
+    --records "$records" "$@" > "$out/tune.txt" 2> "$out/tune.log" || failed=1
+  cat "$out/tune.txt"
+  tail -n 3 "$out/tune.log"
+  "$unpacked/spargejit" records best "$records" > "$out/best.txt" || failed=1
+  ;;
 *)
-  echo "usage: run.sh test|sanitize|bench [OPTIONS]" >&2
+  echo "usage: run.sh test|sanitize|bench|tune [OPTIONS]" >&2
   exit 2
   ;;
 esac
