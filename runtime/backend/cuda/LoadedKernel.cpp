@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -22,6 +23,19 @@ namespace {
 /// Room for the assembler's messages; a report of one kernel takes some 500
 /// bytes, and what does not fit is cut off by the driver.
 constexpr std::size_t kLogBytes = 64 << 10;
+
+/// A descriptor that this thread has made, and what of. Calls in a loop have
+/// the same tensors again, and the driver takes its time for each.
+struct EncodedMap {
+  std::uint64_t kernel = 0;
+  std::array<std::int64_t, 1 + 2 * TensorView::kMaxRank> slots{};
+  TensorMapBits bits;
+};
+
+std::uint64_t nextSerial() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
 
 /// The version that PTX text says it needs, "8.6", or "".
 std::string ptxVersionOf(const std::string &image) {
@@ -64,6 +78,9 @@ Status loadFailure(const Driver &driver, ResultCode code,
 }
 
 } // namespace
+
+LoadedKernel::LoadedKernel(const DeviceContext &device, const LaunchInfo &info)
+    : device_(device), serial_(nextSerial()), info_(info) {}
 
 Result<std::shared_ptr<const LoadedKernel>>
 LoadedKernel::load(const DeviceContext &device, const LaunchInfo &info,
@@ -275,18 +292,26 @@ Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream,
   CurrentContext current(device_);
   if (!current.status().ok())
     return current.status();
-  std::array<TensorMapBits, kMaxTensorMaps> maps;
+  static thread_local std::array<EncodedMap, kMaxTensorMaps> encoded;
   std::array<void *, 1 + kMaxTensorMaps> parameters{
       const_cast<std::int64_t *>(slots)};
   for (std::size_t i = 0; i < info_.tensorMaps.size(); ++i) {
     const TensorMap &map = info_.tensorMaps[i];
     const auto &argument =
         info_.arguments[static_cast<std::size_t>(map.argument)];
-    Status status = encodeTensorMap(device_.driver(), map, argument,
-                                    slots + argument.firstSlot, maps[i]);
-    if (!status.ok())
-      return status;
-    parameters[1 + i] = &maps[i];
+    const std::int64_t *first = slots + argument.firstSlot;
+    const std::int64_t *end = first + 1 + 2 * argument.rank;
+    EncodedMap &mine = encoded[i];
+    if (mine.kernel != serial_ || !std::equal(first, end, mine.slots.begin())) {
+      mine.kernel = 0;
+      Status status =
+          encodeTensorMap(device_.driver(), map, argument, first, mine.bits);
+      if (!status.ok())
+        return status;
+      std::copy(first, end, mine.slots.begin());
+      mine.kernel = serial_;
+    }
+    parameters[1 + i] = &mine.bits;
   }
   LaunchConfig config{*grid,   1, 1,       static_cast<unsigned>(info_.threads),
                       1,       1, *shared, stream,

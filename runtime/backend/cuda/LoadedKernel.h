@@ -65,8 +65,7 @@ public:
              LaunchOrder order = LaunchOrder::AfterEnd) const;
 
 private:
-  LoadedKernel(const DeviceContext &device, const LaunchInfo &info)
-      : device_(device), info_(info) {}
+  LoadedKernel(const DeviceContext &device, const LaunchInfo &info);
 
   Status loadModule(const std::string &image, std::string *log);
   Status findEntry();
@@ -78,6 +77,8 @@ private:
   Result<unsigned> sharedBytes(const std::int64_t *slots) const;
 
   const DeviceContext &device_;
+  /// Of no other kernel of this process.
+  const std::uint64_t serial_;
   const LaunchInfo info_;
   ModuleHandle module_ = nullptr;
   FunctionHandle function_ = nullptr;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TMA descriptors of tensor arguments. Made on the host for every launch
-// (nothing is allocated) and passed as kernel parameters.
+// TMA descriptors of tensor arguments. Made on the host when a launch has
+// other tensors than this thread's last one (nothing is allocated) and passed
+// as kernel parameters.
 #pragma once
 
 #include "runtime/backend/cuda/Driver.h"
