@@ -287,6 +287,11 @@ private:
   LogicalResult emit(tile::DotWaitOp op);
   LogicalResult emitBefore(Value value);
 
+  // NvvmWarpDots.cpp: dots of one warp.
+  struct LanePlace;
+  LanePlace lanePlace(Value slot, Value firstRow);
+  LogicalResult emit(tile::WarpDotOp op);
+
   Value scalar(Value value) { return scalars_.lookup(value); }
 
   tile::KernelOp kernel_;

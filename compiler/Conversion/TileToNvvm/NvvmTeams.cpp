@@ -32,9 +32,9 @@ bool NvvmEmitter::isForRoles(Operation *op) {
   return isa<tile::ProgramsOp, tile::NextProgramOp, tile::WarpAnyOp,
              tile::ProgramPlaceOp, tile::ListBoxesOp, tile::RingOp,
              tile::RingNextOp, tile::RingPiecesOp, tile::DotAsyncOp,
-             tile::DotWaitOp, tile::SharedPositionsOp, tile::StoreSharedOp,
-             tile::LoadSharedOp, tile::ConvertOp, tile::ExpandOp,
-             tile::ReduceOp, tile::ReducePartialOp>(op);
+             tile::DotWaitOp, tile::WarpDotOp, tile::SharedPositionsOp,
+             tile::StoreSharedOp, tile::LoadSharedOp, tile::ConvertOp,
+             tile::ExpandOp, tile::ReduceOp, tile::ReducePartialOp>(op);
 }
 
 LogicalResult NvvmEmitter::emitTeam() {

@@ -120,6 +120,23 @@ LogicalResult WarpAnyOp::verify() {
   return verifyInWarpgroupRole(*this); // C2
 }
 
+LogicalResult WarpDotOp::verify() {
+  Matrix a = describe(getA().getType()), b = describe(getB().getType());
+  SmallVector<Attribute> sizes = getSizes(getType());
+  if (a.sizes.size() != 2 || b.sizes.size() != 2 || sizes.size() != 2 ||
+      a.sizes[1] != b.sizes[1] || sizes[0] != a.sizes[0] ||
+      sizes[1] != b.sizes[0]) // C1
+    return emitOpError() << "expects M x K and N x K into M x N, got "
+                         << printSizes(a.sizes) << " and "
+                         << printSizes(b.sizes) << " into "
+                         << printSizes(sizes);
+  if (a.element != b.element || !getType().getElementType().isF32()) // C2
+    return emitOpError() << "expects a and b of one element type into f32, got "
+                         << a.element << " and " << b.element << " into "
+                         << getType().getElementType();
+  return verifyInWarpgroupRole(*this); // C3
+}
+
 LogicalResult AnyOp::verify() {
   RankedTensorType source = getSource().getType();
   if (source.getRank() != 1 || !source.getElementType().isInteger(1)) // C1

@@ -113,4 +113,23 @@ def Tile_WarpAnyOp : Tile_Op<"warp_any", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_WarpDotOp : Tile_Op<"warp_dot"> {
+  let summary = "A matrix product by each warp for its own rows, at once";
+  let description = [{
+    result = a · bᵀ, f32 sums: what `tile.dot_async` gives up to rounding, of 16
+    rows a warp. It is slow, and needs no other warp: for work that few warps
+    have, seldom.
+
+    C1: a is M x K, b is N x K, the result M x N, all of rank 2.
+    C2: a and b have the same element type; the result's is f32.
+    C3: stands in a role of warpgroups.
+  }];
+  let arguments = (ins Tile_SharedType:$a, Tile_SharedType:$b);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $a `,` $b attr-dict `:` qualified(type($a)) `,` qualified(type($b)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif

@@ -110,6 +110,31 @@ tile.kernel @dots(%x: !tile.global<4 x f16>) parameters [n] grid %x by n {
 
 // -----
 
+!slot = !tile.shared<n x 48 x bf16, swizzle 32>
+!ring = !tile.ring<!slot>
+!scores = tensor<?x?xf32, #tile.sizes<n, n>>
+
+// Three k16 steps, one a panel of 2048 bytes; eight times eight columns.
+// CHECK-LABEL: llvm.func @warp_dots(
+// CHECK: %[[STEPS:.*]] = arith.constant 3 : i32
+// CHECK: scf.for %{{.*}} to %[[STEPS]] step
+// CHECK-COUNT-8: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// CHECK-NOT: mma.sync
+// CHECK: scf.yield
+tile.kernel @warp_dots(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %ring = tile.ring stages 2 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %slot = tile.ring_wait %ring[%at] : !ring -> !slot
+    %s = tile.warp_dot %slot, %slot : !slot, !slot -> !scores
+    %weights = tile.convert %s : !scores -> tensor<?x?xbf16, #tile.sizes<n, n>>
+    %o = tile.dot_async %weights, %slot : tensor<?x?xbf16, #tile.sizes<n, n>>, !slot -> !tile.pending<tensor<?x?xf32, #tile.sizes<n, 48>>>
+    tile.ring_release %ring[%at] : !ring
+  }
+}
+
+// -----
+
 !note = !tile.shared<2 x i32>
 !ring = !tile.ring<!note>
 

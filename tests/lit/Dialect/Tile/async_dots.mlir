@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tile.dot_async, tile.dot_wait, tile.convert, tile.reduce_partial, tile.any,
-// tile.warp_any.
+// tile.warp_any, tile.warp_dot.
 // RUN: sparge-opt %s | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --tile-specialise="parameters=elem=float16,m=128,n=64,d=40" -o /dev/null
@@ -16,7 +16,8 @@
 !parts = tensor<?x?xf32, #tile.sizes<m, 4>>
 
 // CHECK-LABEL: tile.kernel @dots
-// CHECK: %[[S:.*]] = tile.dot_async %[[SLOT:.*]]#0, %[[SLOT]]#1 transposed : {{.*}} -> !tile.pending<tensor<?x?xf32, #tile.sizes<m, n>>>
+// CHECK: tile.warp_dot %[[SLOT:.*]]#0, %[[SLOT]]#1 : {{.*}} -> tensor<?x?xf32, #tile.sizes<m, n>>
+// CHECK: %[[S:.*]] = tile.dot_async %[[SLOT]]#0, %[[SLOT]]#1 transposed : {{.*}} -> !tile.pending<tensor<?x?xf32, #tile.sizes<m, n>>>
 // CHECK: %[[S1:.*]] = tile.dot_wait 0(%[[S]] : !tile.pending<tensor<?x?xf32, #tile.sizes<m, n>>>) -> tensor<?x?xf32, #tile.sizes<m, n>>
 // CHECK: %[[SUM:.*]] = tile.reduce_partial sum %[[S1]] : tensor<?x?xf32, #tile.sizes<m, n>> -> tensor<?x?xf32, #tile.sizes<m, 4>>
 // CHECK: %[[P:.*]] = tile.convert %[[S1]] : tensor<?x?xf32, #tile.sizes<m, n>> -> tensor<?x?x!tile.element<"elem">, #tile.sizes<m, n>>
@@ -33,6 +34,7 @@ tile.kernel @dots(%x: !tile.global<4 x !elem>) parameters [elem, m, n, d] grid %
   tile.role "consumers" warps 8 registers 128 {
     %q, %kv = tile.ring_wait %ring[%at] : !ring -> !q_slot, !kv_slot
     %no_output = tile.splat %f0 : f32 -> !output
+    %warp = tile.warp_dot %q, %kv : !q_slot, !kv_slot -> !scores
     %s = tile.dot_async %q, %kv transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
     %scores = tile.dot_wait 0 (%s : !tile.pending<!scores>) -> !scores
     %sum = tile.reduce_partial sum %scores : !scores -> !parts

@@ -311,3 +311,47 @@ tile.kernel @warp_any_c2_role(%x: !tile.global<4 x bf16>) parameters [n] grid %x
     %r = tile.warp_any %rows : tensor<64xi1>
   }
 }
+
+// -----
+
+!slot = !tile.shared<64 x 64 x bf16, swizzle 128>
+!wide = !tile.shared<64 x 128 x bf16, swizzle 128>
+!ring = !tile.ring<!slot, !wide>
+tile.kernel @warp_dot_c1_sizes(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %ring = tile.ring stages 2 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %slot, %wide = tile.ring_wait %ring[%at] : !ring -> !slot, !wide
+    // expected-error @below {{expects M x K and N x K into M x N, got 64 x 64 and 64 x 128 into 64 x 64}}
+    %s = tile.warp_dot %slot, %wide : !slot, !wide -> tensor<64x64xf32>
+  }
+}
+
+// -----
+
+!slot = !tile.shared<64 x 64 x bf16, swizzle 128>
+!half = !tile.shared<64 x 64 x f16, swizzle 128>
+!ring = !tile.ring<!slot, !half>
+tile.kernel @warp_dot_c2_elements(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %ring = tile.ring stages 2 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %slot, %half = tile.ring_wait %ring[%at] : !ring -> !slot, !half
+    // expected-error @below {{expects a and b of one element type into f32, got 'bf16' and 'f16' into 'f32'}}
+    %s = tile.warp_dot %slot, %half : !slot, !half -> tensor<64x64xf32>
+  }
+}
+
+// -----
+
+!slot = !tile.shared<64 x 64 x bf16, swizzle 128>
+!ring = !tile.ring<!slot>
+tile.kernel @warp_dot_c3_role(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %ring = tile.ring stages 2 passed_by [1] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "loader" warps 1 registers 24 {
+    %slot = tile.ring_wait %ring[%at] : !ring -> !slot
+    // expected-error @below {{expects a role of warpgroups around it, got one warp}}
+    %s = tile.warp_dot %slot, %slot : !slot, !slot -> tensor<64x64xf32>
+  }
+}
