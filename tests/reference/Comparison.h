@@ -17,6 +17,11 @@ struct ErrorBounds {
   double relativeL2 = 0;     ///< |actual - expected|_2 / |expected|_2
   double maxAbsolute = 0;    ///< max |actual - expected| / max |expected|
   double cosineDistance = 0; ///< 1 - cos(actual, expected)
+
+  /// Of two results that each lie within these bounds of a third.
+  ErrorBounds twice() const {
+    return {2 * relativeL2, 2 * maxAbsolute, 4 * cosineDistance};
+  }
 };
 
 /// Bounds for o, by data type of q, k, v and o; see Comparison.cpp for where

@@ -8,9 +8,12 @@
 //
 // (FlashAttention-3, arXiv 2407.08608; SpargeAttention2, arXiv 2602.13515.)
 // softmax_scale must be positive: the maximum is taken before scaling. Scores are
-// taken relative to a reference that follows the maximum only when it has fallen
-// behind by more than a factor of 2^8 (FlashAttention-4's rule), so that the
-// output is seldom rescaled; o and lse do not depend on the reference.
+// taken relative to a reference, at first the maximum of the row's first key tile.
+// No further maximum is taken while the weights' sums stay below 2^14 (float16
+// weights, and the f32 sums, have room for that): where they do not, a warp does
+// the tile over with a new reference, slowly, and seldom. FlashAttention-4 skips
+// rescaling by a like rule; here the sums, needed anyway, also replace the maxima.
+// o and lse do not depend on the reference.
 //
 // A CTA is persistent: it works on one tile of query rows ("row" below) after the
 // other, and takes the next one when it is done with its list, so that CTAs share
@@ -367,9 +370,9 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
     %hidden = tile.splat %minus_inf : f32 -> !scores
     %no_max = tile.splat %minus_inf : f32 -> !rows
     %zero_rows = tile.splat %f0 : f32 -> !rows
-    %slack_log2 = arith.constant 8.0 : f32
-    %slack = arith.divf %slack_log2, %scale : f32
-    %slacks = tile.splat %slack : f32 -> !rows
+    %most_sum = arith.constant 16384.0 : f32
+    %most = tile.splat %most_sum : f32 -> !row_parts
+    %no_parts = tile.splat %minus_inf : f32 -> !row_parts
     %one_rows = tile.splat %f1 : f32 -> !rows
     %no_sum = tile.splat %f0 : f32 -> !row_parts
     %no_output = tile.splat %f0 : f32 -> !output
@@ -496,7 +499,7 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
         %adding = tile.dot_async %old_weights, %v_slot onto %old_output : !output
             : !weights, !kv_slot -> !tile.pending<!output>
 
-        // Scores: mask, and give the key tile back.
+        // Scores: mask.
         %s = tile.dot_wait 1 (%products : !tile.pending<!scores>) -> !scores
         %flags = tile.load_note %k_flags : !flag_note -> i32
         %masked_i32 = arith.andi %flags, %masked_bit : i32
@@ -511,53 +514,63 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
         } else {
           scf.yield %s : !scores
         }
-        tile.ring_release %k_ring[%k_at] : !k_ring
-        %k_next = tile.ring_next %k_ring[%k_at] : !k_ring -> !cursor
 
-        // Softmax. The reference follows the maximum only when that has grown by
-        // more than 2^slack, which after the first tiles is rare.
-        %part_max = tile.reduce_partial max %visible : !scores -> !row_parts
-        %most = arith.addf %old_reference, %slacks : !rows
-        %part_most = tile.expand %most axis 1 : !rows -> !row_parts
-        %parts_grow = arith.cmpf ogt, %part_max, %part_most : !row_parts
-        %moves = tile.warp_any %parts_grow : !part_mask
-        %reference = scf.if %moves -> (!rows) {
-          %tile_max = tile.reduce max %part_max : !row_parts -> !rows
-          %grows = arith.cmpf ogt, %tile_max, %most : !rows
-          %moved = arith.select %grows, %tile_max, %old_reference : !row_mask, !rows
-          scf.yield %moved : !rows
-        } else {
-          scf.yield %old_reference : !rows
-        }
-        %unseen = arith.cmpf oeq, %reference, %no_max : !rows
-        %base = arith.select %unseen, %zero_rows, %reference : !row_mask, !rows
+        // Softmax, against the reference as it is.
+        %unseen = arith.cmpf oeq, %old_reference, %no_max : !rows
+        %base = arith.select %unseen, %zero_rows, %old_reference : !row_mask, !rows
         %offset = arith.mulf %base, %minus_scales : !rows
         %offsets = tile.expand %offset axis 1 : !rows -> !scores
         %exponents = math.fma %visible, %scales, %offsets : !scores
         %p = math.exp2 %exponents : !scores
         %tile_sum = tile.reduce_partial sum %p : !scores -> !row_parts
 
-        // Output: rescale it, once the product has landed, where the reference
-        // has moved.
-        %added, %p_held = tile.dot_wait 0 (%adding, %p : !tile.pending<!output>, !scores)
-            after %tile_sum : !row_parts -> !output, !scores
-        tile.ring_release %v_ring[%v_at] : !v_ring
-        %v_next = tile.ring_next %v_ring[%v_at] : !v_ring -> !cursor
-        %kept_sum, %output = scf.if %moves -> (!row_parts, !output) {
-          %distance = arith.subf %old_reference, %reference : !rows
+        // Has a row outgrown its reference, or seen no key that gave it one? Then
+        // the reference is moved to the maximum, of scores computed once more.
+        %reference_parts = tile.expand %old_reference axis 1 : !rows -> !row_parts
+        %unseen_parts = arith.cmpf oeq, %reference_parts, %no_parts : !row_parts
+        %outgrown_parts = arith.cmpf ogt, %tile_sum, %most : !row_parts
+        %moving_parts = arith.ori %unseen_parts, %outgrown_parts : !part_mask
+        %moves = tile.warp_any %moving_parts : !part_mask
+        // The product lands beside all this; the output is rescaled with the move.
+        %reference, %sum, %output, %p_held = scf.if %moves -> (!rows, !row_parts, !output, !scores) {
+          %s_again = tile.warp_dot %q_slot, %k_slot : !q_slot, !kv_slot -> !scores
+          %keys_again = tile.shared_positions %k_boxes : !box_note -> !key_numbers
+          %key_numbers_again = tile.expand %keys_again axis 0 : !key_numbers -> !positions
+          %ends_again = tile.expand %row_ends axis 1 : !row_numbers -> !positions
+          %sees_again = arith.cmpi slt, %key_numbers_again, %ends_again : !positions
+          %visible_again = arith.select %sees_again, %s_again, %hidden : !score_mask, !scores
+          tile.ring_release %k_ring[%k_at] : !k_ring
+          %tile_max = tile.reduce max %visible_again : !scores -> !rows
+          %moved = arith.maximumf %old_reference, %tile_max : !rows
+          %unseen_again = arith.cmpf oeq, %moved, %no_max : !rows
+          %base_again = arith.select %unseen_again, %zero_rows, %moved : !row_mask, !rows
+          %offset_again = arith.mulf %base_again, %minus_scales : !rows
+          %offsets_again = tile.expand %offset_again axis 1 : !rows -> !scores
+          %exponents_again = math.fma %visible_again, %scales, %offsets_again : !scores
+          %p_again = math.exp2 %exponents_again : !scores
+          %sum_again = tile.reduce_partial sum %p_again : !scores -> !row_parts
+          %landed, %p_landed = tile.dot_wait 0 (%adding, %p_again : !tile.pending<!output>, !scores)
+              after %sum_again : !row_parts -> !output, !scores
+          %distance = arith.subf %old_reference, %moved : !rows
           %distance_log2 = arith.mulf %distance, %row_scales : !rows
           %factor = math.exp2 %distance_log2 : !rows
-          %stays = arith.cmpf oeq, %old_reference, %reference : !rows
+          %stays = arith.cmpf oeq, %old_reference, %moved : !rows
           %shrink = arith.select %stays, %one_rows, %factor : !row_mask, !rows
           %part_shrink = tile.expand %shrink axis 1 : !rows -> !row_parts
           %output_shrink = tile.expand %shrink axis 1 : !rows -> !output
-          %shrunk_sum = arith.mulf %old_sum, %part_shrink : !row_parts
-          %shrunk = arith.mulf %added, %output_shrink : !output
-          scf.yield %shrunk_sum, %shrunk : !row_parts, !output
+          %new_sum = math.fma %old_sum, %part_shrink, %sum_again : !row_parts
+          %shrunk = arith.mulf %landed, %output_shrink : !output
+          scf.yield %moved, %new_sum, %shrunk, %p_landed : !rows, !row_parts, !output, !scores
         } else {
-          scf.yield %old_sum, %added : !row_parts, !output
+          tile.ring_release %k_ring[%k_at] : !k_ring
+          %landed, %p_landed = tile.dot_wait 0 (%adding, %p : !tile.pending<!output>, !scores)
+              after %tile_sum : !row_parts -> !output, !scores
+          %new_sum = arith.addf %old_sum, %tile_sum : !row_parts
+          scf.yield %old_reference, %new_sum, %landed, %p_landed : !rows, !row_parts, !output, !scores
         }
-        %sum = arith.addf %kept_sum, %tile_sum : !row_parts
+        tile.ring_release %v_ring[%v_at] : !v_ring
+        %k_next = tile.ring_next %k_ring[%k_at] : !k_ring -> !cursor
+        %v_next = tile.ring_next %v_ring[%v_at] : !v_ring -> !cursor
         %weights = tile.convert %p_held : !scores -> !weights
         scf.yield %reference, %sum, %output, %weights, %k_next, %v_next
             : !rows, !row_parts, !output, !weights, !cursor, !cursor
