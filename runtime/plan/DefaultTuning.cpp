@@ -60,7 +60,7 @@ Tuning sm90Tuning(const ProblemClass &kind, bool hasLists) {
           {"boxes", tileKv / keyBox},
           {"swizzle_bytes", kind.headDim % 64 == 32 ? 64 : 128},
           {"q_stages", kind.headDim > 192 ? 1 : 2},
-          {"k_stages", isShort ? 3 : 2},
+          {"k_stages", kind.headDim <= 128 ? 3 : 2},
           {"v_stages", isShort ? 3 : 2},
           {"consumer_warps", tileQ / kRowsPerWarp},
           {"producer_registers", tileQ > 128 ? 32 : 40},

@@ -16,6 +16,10 @@ static constexpr int64_t kBarrierBytes = 8, kWarpLanes = 32;
 /// threads and by the TMA.
 void NvvmEmitter::emitBarrierInit() {
   Value isFirst = p_.equals(thread_, 0);
+  // The first copies need not wait for their descriptors.
+  for (tile::TensorMapOp map : mapOps_)
+    p_.ptxWhere(isFirst, "prefetch.tensormap [$0];", "l",
+                {maps_[map.getResult()]});
   for (const auto &[value, ring] : plan_)
     for (int64_t station = 0; station < ring.stations(); ++station)
       for (int64_t stage = 0; stage < ring.stages; ++stage)

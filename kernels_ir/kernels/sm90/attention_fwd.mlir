@@ -42,8 +42,8 @@
 // keys. A drain is a step without keys that lets the last product be done. Flags:
 // 1: some scores must be masked; 2: a drain; 4: the last step of all.
 //
-// Shared memory at head_dim = 128, 16-bit elements, two stages each: q 2 x 32 KiB,
-// k 2 x 32 KiB, v 2 x 32 KiB.
+// Shared memory at head_dim = 128, 16-bit elements: q 2 x 32 KiB, k 3 x 32 KiB,
+// v 2 x 32 KiB.
 //
 // Parameters that follow from others: key_box = gcd(tile_kv, mask_block_kv), the
 // rows that one copy moves (tile_kv without lists); boxes = tile_kv / key_box;
