@@ -22,20 +22,28 @@ Tuning portableTuning(const ProblemClass &kind) {
 }
 
 /// Selection in kernels/sm90, by what was fastest in
-/// bench/results/2026-11-30-h200-selection.md. A CTA keeps the scores of eight
-/// rows (two, where rows are long) in shared memory, one a warp, and a cluster
-/// of four reads k once for all of theirs; of eight where key blocks are many,
-/// which is measured, and fits 128 registers, at head dimension 128 (96
-/// spills). Two CTAs share a multiprocessor's registers, unless the halves of
-/// long head dimensions need more.
+/// bench/results/2026-11-30-h200-selection.md. A CTA keeps the scores of a few
+/// rows in shared memory, and a cluster reads k once for all of its rows. At
+/// head dimension 128 that is eight CTAs; with key blocks of 64 and more small
+/// ones, of four warps with a row each. Elsewhere eight spill (96), so four.
+/// The CTAs of a multiprocessor share its registers, unless the halves of long
+/// head dimensions need more.
 Tuning sm90SelectionTuning(const ProblemClass &kind) {
-  const bool isWide = kind.maskBlockKv < 64 && kind.headDim == 128;
-  const std::int64_t members = isWide ? 8 : 4;
-  const std::int64_t rows = kind.longRows ? 2 : 8;
-  return {{"pool_warps", 8},     {"pool_ctas", 4},
-          {"member_rows", rows}, {"tile_rows", members * rows},
-          {"row_tile", 256},     {"team_members", members},
-          {"team_warps", 8},     {"team_ctas", kind.headDim > 128 ? 1 : 2}};
+  const bool isUsual = kind.headDim == 128;
+  const bool isSmall = isUsual && kind.maskBlockKv >= 64 && !kind.longRows;
+  const std::int64_t members =
+      isUsual && (isSmall || kind.maskBlockKv < 64) ? 8 : 4;
+  const std::int64_t rows = kind.longRows ? 2 : isSmall ? 4 : 8;
+  return {{"pool_warps", 8},
+          {"pool_ctas", 4},
+          {"member_rows", rows},
+          {"tile_rows", members * rows},
+          {"row_tile", 256},
+          {"team_members", members},
+          {"team_warps", isSmall ? 4 : 8},
+          {"team_ctas", kind.headDim > 128 ? 1
+                        : isSmall          ? 4
+                                           : 2}};
 }
 
 /// kernels/sm90, by what was fastest in
@@ -60,7 +68,7 @@ Tuning sm90Tuning(const ProblemClass &kind, bool hasLists) {
           {"boxes", tileKv / keyBox},
           {"swizzle_bytes", kind.headDim % 64 == 32 ? 64 : 128},
           {"q_stages", kind.headDim > 192 ? 1 : 2},
-          {"k_stages", kind.headDim <= 128 ? 3 : 2},
+          {"k_stages", 3},
           {"v_stages", isShort ? 3 : 2},
           {"consumer_warps", tileQ / kRowsPerWarp},
           {"producer_registers", tileQ > 128 ? 32 : 40},

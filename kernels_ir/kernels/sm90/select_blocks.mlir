@@ -15,13 +15,15 @@
 // send each score to the CTA that selects from its row. Then each warp selects from
 // rows of its own, whose scores lie in its CTA's shared memory:
 //
-//   1. maximum, minimum and number of the scores above -inf;
+//   1. maximum, minimum, number, mean and variance of the scores above -inf;
 //   2. the sum of all exponentials;
 //   3. the cut lies in an interval [low, high): the blocks >= high are too little,
 //      those >= low enough. Three thresholds divide it into four; one pass counts
-//      and weighs what lies above each. It ends with at most 32 blocks inside, after
-//      some three passes; after sixteen, the interval is halved in the order of
-//      floats, of which there are 2^32;
+//      and weighs what lies above each. The first three lie about where the cut of
+//      a normal distribution would, twenty blocks apart; then the interval is
+//      divided evenly. It ends with at most 32 blocks inside, after one pass or
+//      some three; after sixteen, the interval is halved in the order of floats, of
+//      which there are 2^32;
 //   4. these blocks, one a lane, are ranked by comparing each with each.
 //
 // What is kept is what lies above the cut score, and the first `ties` of the blocks
@@ -66,6 +68,14 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %quarter = arith.constant 0.25 : f32
   %half = arith.constant 0.5 : f32
   %three_quarters = arith.constant 0.75 : f32
+  %smallest_share = arith.constant 1.0e-6 : f32
+  %guess_blocks = arith.constant 50.13 : f32 // 20 sqrt(2 pi)
+  %minus_two_ln_2 = arith.constant -1.38629436 : f32
+  %half_log2_e = arith.constant 0.72134752 : f32
+  %above_0 = arith.constant 2.30753 : f32
+  %above_1 = arith.constant 0.27061 : f32
+  %below_1 = arith.constant 0.99229 : f32
+  %below_2 = arith.constant 0.04481 : f32
   %d0 = arith.constant 0.0 : f64
   %minus_inf = arith.constant 0xFF800000 : f32
   %log2_e = arith.constant 1.44269504 : f32
@@ -166,8 +176,9 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
 
       // 1. Range of the scores, and how many are above -inf. Minima are maxima
       // of what is negated.
-      %maxima, %negated_minima, %numbers_above = scf.for %column = %c0 to %visible step %row_tile
-          iter_args(%old_max = %minus_infs, %old_min = %minus_infs, %old_count = %zero_run) -> (!run, !run, !run) {
+      %maxima, %negated_minima, %numbers_above, %score_sums, %square_sums = scf.for %column = %c0 to %visible step %row_tile
+          iter_args(%old_max = %minus_infs, %old_min = %minus_infs, %old_count = %zero_run, %old_sum = %zero_run,
+                    %old_squares = %zero_run) -> (!run, !run, !run, !run, !run) {
         %s = tile.row_load %scores[%local, %column] : !scratch -> !run
         %new_max = arith.maxnumf %old_max, %s : !run
         %is_finite = arith.cmpf ogt, %s, %minus_infs : !run
@@ -176,7 +187,10 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
         %new_min = arith.maxnumf %old_min, %counted : !run
         %one = arith.select %is_finite, %one_run, %zero_run : !run_i1, !run
         %new_count = arith.addf %old_count, %one : !run
-        scf.yield %new_max, %new_min, %new_count : !run, !run, !run
+        %counted_score = arith.select %is_finite, %s, %zero_run : !run_i1, !run
+        %new_sum = arith.addf %old_sum, %counted_score : !run
+        %new_squares = math.fma %counted_score, %counted_score, %old_squares : !run
+        scf.yield %new_max, %new_min, %new_count, %new_sum, %new_squares : !run, !run, !run, !run, !run
       }
       %max = tile.total max %maxima : !run -> f32
       %negated_min = tile.total max %negated_minima : !run -> f32
@@ -217,7 +231,78 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
           %missing = arith.subi %wanted_i32, %finite_i32 : i32
           scf.yield %minus_inf, %missing : f32, i32
         } else {
-          // 3. The interval. Floats in their order are integers: all bits but the
+          // 3. The first thresholds. z(f), the point beyond which a normal
+          // distribution has the share f, is about
+          //   t - (2.30753 + 0.27061 t) / (1 + 0.99229 t + 0.04481 t²),  t = sqrt(-2 ln f)
+          // for f <= 1/2 (Abramowitz and Stegun 26.2.22), and -z(1 - f) beyond. The
+          // share of mass is p above z(p) + sigma, since weighting by e^s moves a
+          // normal distribution by its variance. Lane 0 looks at k, lane 1 at p.
+          %score_sum = tile.total sum %score_sums : !run -> f32
+          %square_sum = tile.total sum %square_sums : !run -> f32
+          %mean = arith.divf %score_sum, %finite : f32
+          %mean_square = arith.divf %square_sum, %finite : f32
+          %negated_mean = arith.negf %mean : f32
+          %squared_mean = arith.mulf %negated_mean, %mean : f32
+          %variance = arith.addf %mean_square, %squared_mean : f32
+          %share_k = arith.divf %wanted, %finite : f32
+          %lane_number = tile.iota : !lane_i32
+          %lane_i1s = tile.splat %i1 : i32 -> !lane_i32
+          %is_for_p = arith.cmpi eq, %lane_number, %lane_i1s : !lane_i32
+          %shares_k = tile.splat %share_k : f32 -> !lane
+          %shares_p = tile.splat %p : f32 -> !lane
+          %shares_any = arith.select %is_for_p, %shares_p, %shares_k : !lane_i1, !lane
+          %least_share = tile.splat %smallest_share : f32 -> !lane
+          %all_shares = tile.splat %f1 : f32 -> !lane
+          %other_shares = arith.subf %all_shares, %shares_any : !lane
+          %smaller_shares = arith.minnumf %shares_any, %other_shares : !lane
+          %shares = arith.maxnumf %smaller_shares, %least_share : !lane
+          %share_logs = math.log2 %shares : !lane
+          %minus_two_ln_2s = tile.splat %minus_two_ln_2 : f32 -> !lane
+          %t_squares = arith.mulf %share_logs, %minus_two_ln_2s : !lane
+          %t_square_logs = math.log2 %t_squares : !lane
+          %halves = tile.splat %half : f32 -> !lane
+          %t_logs = arith.mulf %t_square_logs, %halves : !lane
+          %t = math.exp2 %t_logs : !lane
+          %top_0 = tile.splat %above_0 : f32 -> !lane
+          %top_1 = tile.splat %above_1 : f32 -> !lane
+          %bottom_1 = tile.splat %below_1 : f32 -> !lane
+          %bottom_2 = tile.splat %below_2 : f32 -> !lane
+          %above_bar = math.fma %t, %top_1, %top_0 : !lane
+          %below_inner = math.fma %t, %bottom_2, %bottom_1 : !lane
+          %below_bar = math.fma %t, %below_inner, %all_shares : !lane
+          %ratio = arith.divf %above_bar, %below_bar : !lane
+          %upper_z = arith.subf %t, %ratio : !lane
+          %lower_z = arith.subf %ratio, %t : !lane
+          %is_upper = arith.cmpf ole, %shares_any, %other_shares : !lane
+          %z = arith.select %is_upper, %upper_z, %lower_z : !lane_i1, !lane
+          %variances = tile.splat %variance : f32 -> !lane
+          %variance_logs = math.log2 %variances : !lane
+          %sigma_logs = arith.mulf %variance_logs, %halves : !lane
+          %sigmas = math.exp2 %sigma_logs : !lane
+          %moved_z = arith.addf %z, %sigmas : !lane
+          %z_cut = arith.select %is_for_p, %moved_z, %z : !lane_i1, !lane
+          %z_k = tile.pick %z_cut[%c0] : !lane -> f32
+          %z_p = tile.pick %z_cut[%c1] : !lane -> f32
+          %z_lower = arith.minnumf %z_k, %z_p : f32
+          %z_guess = arith.select %has_p, %z_lower, %z_k : f32
+          %sigma = tile.pick %sigmas[%c0] : !lane -> f32
+          // Twenty blocks: 20 / (n density(z)) sigmas, at most one.
+          %z_guesses = tile.splat %z_guess : f32 -> !lane
+          %z_squares = arith.mulf %z_guesses, %z_guesses : !lane
+          %half_log2_es = tile.splat %half_log2_e : f32 -> !lane
+          %density_logs = arith.mulf %z_squares, %half_log2_es : !lane
+          %inverse_densities = math.exp2 %density_logs : !lane
+          %inverse_density = tile.pick %inverse_densities[%c0] : !lane -> f32
+          %blocks_apart = arith.divf %guess_blocks, %finite : f32
+          %sigmas_wanted = arith.mulf %blocks_apart, %inverse_density : f32
+          %sigmas_apart = arith.minnumf %sigmas_wanted, %f1 : f32
+          %guess_apart = arith.mulf %sigmas_apart, %sigma : f32
+          %from_mean = arith.mulf %z_guess, %sigma : f32
+          %guess_2 = arith.addf %mean, %from_mean : f32
+          %guess_1 = arith.subf %guess_2, %guess_apart : f32
+          %guess_3 = arith.addf %guess_2, %guess_apart : f32
+
+          // The interval. Floats in their order are integers: all bits but the
           // sign are flipped in negative ones.
           %max_bits = arith.bitcast %max : f32 to i32
           %max_sign = arith.shrsi %max_bits, %i31 : i32
@@ -254,11 +339,19 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
             // the interval or have not ended the search, halves of the order.
             %span = arith.subf %high_1, %low_1 : f32
             %part_1 = arith.mulf %span, %quarter : f32
-            %by_value_1 = arith.addf %low_1, %part_1 : f32
+            %quarter_1 = arith.addf %low_1, %part_1 : f32
             %part_2 = arith.mulf %span, %half : f32
-            %by_value_2 = arith.addf %low_1, %part_2 : f32
+            %quarter_2 = arith.addf %low_1, %part_2 : f32
             %part_3 = arith.mulf %span, %three_quarters : f32
-            %by_value_3 = arith.addf %low_1, %part_3 : f32
+            %quarter_3 = arith.addf %low_1, %part_3 : f32
+            %is_first_pass = arith.cmpi eq, %pass_1, %i0 : i32
+            %guess_above_low = arith.cmpf olt, %low_1, %guess_1 : f32
+            %guess_below_high = arith.cmpf olt, %guess_3, %high_1 : f32
+            %guess_inside = arith.andi %guess_above_low, %guess_below_high : i1
+            %guesses = arith.andi %is_first_pass, %guess_inside : i1
+            %by_value_1 = arith.select %guesses, %guess_1, %quarter_1 : f32
+            %by_value_2 = arith.select %guesses, %guess_2, %quarter_2 : f32
+            %by_value_3 = arith.select %guesses, %guess_3, %quarter_3 : f32
             %rises_0 = arith.cmpf olt, %low_1, %by_value_1 : f32
             %rises_1 = arith.cmpf olt, %by_value_1, %by_value_2 : f32
             %rises_2 = arith.cmpf olt, %by_value_2, %by_value_3 : f32
