@@ -151,8 +151,22 @@ struct Arguments {
   float p;
   alignas(8) long long qLen;
   long long kvLen;
+  /// In place of k and p where they are given: [batch, qHeads, 1].
+  Tensor<const float, 3> kValues;
+  Tensor<const float, 3> pValues;
 };
-static_assert(sizeof(Arguments) == 8 * 39);
+static_assert(sizeof(Arguments) == 8 * 53);
+
+float valueOf(const Tensor<const float, 3> &values, const BlockPair &pair) {
+  return values.data[pair.batch * values.strides[0] +
+                     pair.head * values.strides[1]];
+}
+
+/// clamp(trunc(share · kvBlocks), 1, kvBlocks), 1 for NaN.
+int keptBlocks(float share, int kvBlocks) {
+  const float blocks = static_cast<float>(kvBlocks);
+  return static_cast<int>(fminf(fmaxf(share * blocks, 1.0f), blocks));
+}
 
 /// One head's tile of rows.
 struct Tile {
@@ -182,8 +196,12 @@ Tile tileOf(const Arguments &arguments) {
   pair.qLen = static_cast<int>(arguments.qLen);
   pair.kvLen = static_cast<int>(arguments.kvLen);
   pair.softmaxScale = arguments.softmaxScale;
-  pair.keptBlocks = static_cast<int>(arguments.k);
-  pair.topP = arguments.p;
+  pair.keptBlocks = arguments.kValues.data
+                        ? keptBlocks(valueOf(arguments.kValues, pair),
+                                     pair.kvBlocks)
+                        : static_cast<int>(arguments.k);
+  pair.topP = arguments.pValues.data ? valueOf(arguments.pValues, pair)
+                                     : arguments.p;
   tile.qStride = arguments.pooledQ.strides[2];
   tile.kStride = arguments.pooledK.strides[2];
   tile.q = arguments.pooledQ.data + pair.batch * arguments.pooledQ.strides[0] +

@@ -34,6 +34,19 @@ Status validateLse(const MethodPlan &plan, const CallTensors &tensors,
   return std::move(checks).status();
 }
 
+Status validateByHead(const MethodPlan &plan, const AttentionConfig &config) {
+  Checks checks;
+  checks.that(!config.topKByHead || plan::readsSetting(plan, "top_k"),
+              "config.topKByHead: expected none, since method \"{}\" has no "
+              "top_k, got a tensor",
+              config.method);
+  checks.that(!config.topPByHead || plan::readsSetting(plan, "top_p"),
+              "config.topPByHead: expected none, since method \"{}\" has no "
+              "top_p, got a tensor",
+              config.method);
+  return std::move(checks).status();
+}
+
 Status validateCustomSource(const MethodPlan &plan,
                             const AttentionConfig &config) {
   const bool isTaken = plan.takesCustomSource();
@@ -85,6 +98,8 @@ Result<Engine::Plan> Engine::findPlan(const Call &call) {
     return nameCommand(plan.status(), call.config, call.problem.kind,
                        call.device().target());
   if (Status status = validateCustomSource(**plan, call.config); !status)
+    return status;
+  if (Status status = validateByHead(**plan, call.config); !status)
     return status;
   return plan;
 }

@@ -22,10 +22,22 @@ void setLists(plan::ValueTensors &values, int value, const BlockLists &lists) {
   values.at(value, 1) = lists.counts.view();
 }
 
+/// Values by head in the form that kernels read: [batch, qHeads, 1].
+TensorView spreadByHead(const TensorView &values,
+                        const plan::AttentionProblem &problem) {
+  const std::int64_t last =
+      values.sizes[values.rank - 1] == 1 ? 0 : values.strides[values.rank - 1];
+  const std::int64_t first = values.rank == 2 ? values.strides[0] : 0;
+  return TensorView::strided(values.data, values.dtype,
+                             {problem.batch, problem.qHeads, 1},
+                             {first, last, 1}, values.device);
+}
+
 /// Sets the tensors that are the caller's, and the lists that outlive the call.
-void setCallerMemory(const MethodPlan &plan, const CallTensors &tensors,
-                     const AttentionConfig &config, const BlockLists *lists,
-                     plan::ValueTensors &values) {
+void setCallerMemory(const MethodPlan &plan,
+                     const plan::AttentionProblem &problem,
+                     const CallTensors &tensors, const AttentionConfig &config,
+                     const BlockLists *lists, plan::ValueTensors &values) {
   values.reset(plan);
   values.setAll(plan, ValueKind::Query, *tensors.q);
   values.setAll(plan, ValueKind::Key, *tensors.k);
@@ -37,6 +49,14 @@ void setCallerMemory(const MethodPlan &plan, const CallTensors &tensors,
     values.setAll(plan, ValueKind::Lse, *tensors.lse);
   if (int attended = plan::attendedLists(plan); lists && attended >= 0)
     setLists(values, attended, *lists);
+  for (std::size_t i = 0; i < plan.values.size(); ++i) {
+    if (plan.values[i].kind != ValueKind::Scalar)
+      continue;
+    const std::optional<TensorView> &byHead =
+        plan.values[i].name == "top_k" ? config.topKByHead : config.topPByHead;
+    if (byHead)
+      values.at(static_cast<int>(i)) = spreadByHead(*byHead, problem);
+  }
   if (config.lists)
     for (std::size_t i = 0; i < plan.values.size(); ++i)
       if (plan.values[i].kind == ValueKind::CallerLists)
@@ -89,7 +109,7 @@ Status execute(CallDevice &device, const PreparedPlan &prepared,
                const BlockLists *lists) {
   CallFrame &frame = callFrame();
   const MethodPlan &plan = *prepared.plan;
-  setCallerMemory(plan, tensors, config, lists, frame.tensors);
+  setCallerMemory(plan, problem, tensors, config, lists, frame.tensors);
   auto workspace = takeWorkspace(device, plan, problem, config, frame.tensors);
   if (!workspace.ok())
     return workspace.status();
@@ -114,7 +134,7 @@ Status reserve(CallDevice &device, const MethodPlan &plan,
                const plan::AttentionProblem &problem,
                const CallTensors &tensors, const AttentionConfig &config) {
   CallFrame &frame = callFrame();
-  setCallerMemory(plan, tensors, config, nullptr, frame.tensors);
+  setCallerMemory(plan, problem, tensors, config, nullptr, frame.tensors);
   return takeWorkspace(device, plan, problem, config, frame.tensors).status();
 }
 

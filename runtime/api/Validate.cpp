@@ -71,6 +71,27 @@ void checkSettings(Checks &checks, const AttentionConfig &config) {
               config.threads);
 }
 
+/// Values by head: float32 [1], [qHeads] or [batch, qHeads].
+void checkByHead(Checks &checks, const char *name,
+                 const std::optional<TensorView> &values, const TensorView &q,
+                 MemoryUse use) {
+  if (!values)
+    return;
+  const bool isFlat = values->rank != 2;
+  checkView(checks, name, *values, isFlat ? 1 : 2,
+            "[1] or [qHeads]; or 2, [batch, qHeads]", use);
+  if (!checks.ok())
+    return;
+  checkDevice(checks, name, *values, q.device);
+  checks.that(values->dtype == DataType::Float32,
+              "{}.dtype: expected float32, got {}", name,
+              dataTypeName(values->dtype));
+  if (!isFlat)
+    checkSize(checks, name, *values, 0, "batch", q.sizes[0], "q");
+  if (!isFlat || values->sizes[0] != 1)
+    checkSize(checks, name, *values, isFlat ? 0 : 1, "qHeads", q.sizes[1], "q");
+}
+
 AttentionProblem makeProblem(const TensorView &q, const TensorView &k,
                              const AttentionConfig &config) {
   AttentionProblem problem;
@@ -98,6 +119,11 @@ void checkApartFromInputs(Checks &checks, const char *name,
   checkApart(checks, name, view, "q", tensors.q);
   checkApart(checks, name, view, "k", tensors.k);
   checkApart(checks, name, view, "v", tensors.v);
+  for (auto [other, values] :
+       {std::pair("config.topKByHead", &config.topKByHead),
+        std::pair("config.topPByHead", &config.topPByHead)})
+    if (*values)
+      checkApart(checks, name, view, other, &**values);
   if (config.blockMask)
     checkApart(checks, name, view, "config.blockMask", &*config.blockMask);
   if (config.lists) {
@@ -125,6 +151,10 @@ Result<AttentionProblem> validateInputs(const CallTensors &tensors,
     checkSize(checks, "v", *tensors.v, 2, "kvLen", k.sizes[2], "k");
   }
   checkSettings(checks, config);
+  if (checks.ok())
+    checkByHead(checks, "config.topKByHead", config.topKByHead, q, use);
+  if (checks.ok())
+    checkByHead(checks, "config.topPByHead", config.topPByHead, q, use);
   if (!checks.ok())
     return std::move(checks).status();
   return makeProblem(q, k, config);

@@ -95,6 +95,8 @@ LaunchInfo customSelectInfo() {
   add("p", Kind::Float);
   add("q_len", Kind::Index);
   add("kv_len", Kind::Index);
+  add("k_values", Kind::Tensor, 3);
+  add("p_values", Kind::Tensor, 3);
   // These are kRows and kThreads of the kernel; a row has a key and a weight
   // for each key block, 4 bytes each, and eight rows or one are in memory.
   info.gridArgument = 0;

@@ -17,7 +17,8 @@
 namespace spargejit::plan {
 
 /// The tensors behind MethodPlan::values: part `part` of value `value` is
-/// tensors[2·value + part]. A tensor with null data is absent.
+/// tensors[2·value + part]. A tensor with null data is absent. A scalar has one
+/// where the call brings its values by head: float32 [batch, qHeads, 1].
 class ValueTensors {
 public:
   /// Makes room for the plan's values, all absent.

@@ -93,6 +93,16 @@ int rankOf(const PlanValue &value, int part) {
   return value.kind == ValueKind::Lse ? 3 : 4;
 }
 
+/// "k_values" and "p_values" are the values by head of what the launch binds to
+/// "k" and "p", where that is a setting of the call.
+ArgumentSource valuesByHead(const MethodPlan &plan, const PlanLaunch &launch,
+                            const KernelArgument &argument) {
+  const PlanArgument *number = findArgument(launch, argument.name.substr(0, 1));
+  if (!number || valueOf(plan, *number).kind != ValueKind::Scalar)
+    return {};
+  return {ArgumentSource::Kind::Tensor, number->value};
+}
+
 /// The source of an argument that the launch does not list.
 Result<ArgumentSource> impliedSource(const MethodPlan &plan,
                                      const PlanLaunch &launch,
@@ -102,6 +112,9 @@ Result<ArgumentSource> impliedSource(const MethodPlan &plan,
   if (argument.kind == Argument::Tensor && argument.name == "tickets" &&
       argument.rank == 1)
     return ArgumentSource{Source::Tickets};
+  if (argument.kind == Argument::Tensor && argument.rank == 3 &&
+      (argument.name == "k_values" || argument.name == "p_values"))
+    return valuesByHead(plan, launch, argument);
   if (argument.kind == Argument::Tensor)
     return ArgumentSource{Source::Absent};
   if (argument.kind == Argument::Float && argument.name == "softmax_scale")
@@ -237,6 +250,19 @@ int attendedLists(const MethodPlan &plan) {
         if (isLists(valueOf(plan, argument)))
           return argument.value;
   return -1;
+}
+
+bool readsSetting(const MethodPlan &plan, const std::string &name) {
+  return std::any_of(plan.launches.begin(), plan.launches.end(),
+                     [&](const PlanLaunch &launch) {
+                       return std::any_of(
+                           launch.arguments.begin(), launch.arguments.end(),
+                           [&](const PlanArgument &argument) {
+                             const PlanValue &value = valueOf(plan, argument);
+                             return value.kind == ValueKind::Scalar &&
+                                    value.name == name;
+                           });
+                     });
 }
 
 bool takesCallerLists(const MethodPlan &plan) {

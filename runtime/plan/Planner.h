@@ -29,7 +29,7 @@ specialiseLaunch(const MethodPlan &plan, const PlanLaunch &launch,
 struct ArgumentSource {
   enum class Kind : std::uint8_t {
     Absent,       ///< a tensor that the method does not give: pointer 0
-    Tensor,       ///< `value`, part `part`
+    Tensor,       ///< `value`, part `part`; of a scalar its values by head
     QLen,         ///< the problem's qLen
     KvLen,        ///< the problem's kvLen
     SoftmaxScale, ///< the problem's softmaxScale
@@ -59,6 +59,10 @@ bool isSelection(const MethodPlan &plan, const PlanLaunch &launch);
 /// The value of kind Lists or CallerLists that the attention itself reads, or
 /// -1 when it reads none.
 int attendedLists(const MethodPlan &plan);
+
+/// True when some launch reads the setting of this name ("top_k", "top_p") of
+/// the call.
+bool readsSetting(const MethodPlan &plan, const std::string &name);
 
 /// True when the method wants a mask or lists from the caller.
 bool takesCallerLists(const MethodPlan &plan);

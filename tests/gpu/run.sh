@@ -37,8 +37,8 @@ failed=0
 case $what in
 test)
   run_tests gpu_driver 'DriverPath.*' || failed=1
-  run_tests gpu_calls 'AttentionCall.*' || failed=1
-  run_tests gpu_custom 'CustomSelect.*' || failed=1
+  run_tests gpu_calls 'AttentionCall.*:CapturedSelection.*' || failed=1
+  run_tests gpu_custom 'CustomSelect.*:CustomMethod.*' || failed=1
   run_tests gpu_numerics '*/Cuda*' || failed=1
   ;;
 sanitize)

@@ -9,7 +9,9 @@
 // lower index) that has at least max(k, 1) blocks and a probability mass of at
 // least p; with both this is the union of Top-k and Top-p of SpargeAttention2
 // (arXiv 2602.13515), because both are prefixes of one ranking. Blocks forced by
-// keep_diagonal and keep_first are added.
+// keep_diagonal and keep_first are added. Where the call brings k_values and
+// p_values (one for each batch and head, in memory), these stand in the places of k
+// and p: k = clamp(trunc(k_values · kv_blocks), 1, kv_blocks), with a product in f32.
 //
 // No sort: the ranking is cut at the largest score t such that the blocks with
 // s >= t are enough. Scores are turned into integers of the same order, and t is
@@ -29,7 +31,8 @@
 tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.global<4 x f32>,
                            %indices: !tile.global<4 x i32>, %counts: !tile.global<3 x i32>,
                            %softmax_scale: f32, %k: index, %p: f32,
-                           %q_len: index, %kv_len: index)
+                           %q_len: index, %kv_len: index,
+                           %k_values: !tile.global<3 x f32>, %p_values: !tile.global<3 x f32>)
     parameters [head_dim, mask_block_q, mask_block_kv, causal, keep_diagonal, keep_first,
                 tile_rows, tile_columns]
     grid %pooled_q by tile_rows {
@@ -43,6 +46,7 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %all_but_sign = arith.constant 2147483647 : i32
   %minus_one = arith.constant -1 : i32
   %f0 = arith.constant 0.0 : f32
+  %f1 = arith.constant 1.0 : f32
   %d0 = arith.constant 0.0 : f64
   %d1 = arith.constant 1.0 : f64
   %infinite = arith.constant 0x7FF0000000000000 : f64
@@ -174,15 +178,39 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
     %new_total = arith.addf %old_total, %tile_total_f64 : !rows_f64
     scf.yield %new_total : !rows_f64
   }
+  // This head's k and p.
+  %has_k_values = tile.is_present %k_values : !tile.global<3 x f32>
+  %k_now = scf.if %has_k_values -> (i32) {
+    %k_value = tile.slice %k_values[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+    %share = tile.load_scalar %k_value[%c0] : !tile.view<1 x f32> -> f32
+    %kv_blocks_f32 = arith.sitofp %kv_blocks_i32 : i32 to f32
+    %share_blocks = arith.mulf %share, %kv_blocks_f32 : f32
+    // NaN becomes 1.
+    %at_least_one = arith.maxnumf %share_blocks, %f1 : f32
+    %at_most_all = arith.minnumf %at_least_one, %kv_blocks_f32 : f32
+    %share_i32 = arith.fptosi %at_most_all : f32 to i32
+    scf.yield %share_i32 : i32
+  } else {
+    %k_i32 = arith.index_cast %k : index to i32
+    scf.yield %k_i32 : i32
+  }
+  %has_p_values = tile.is_present %p_values : !tile.global<3 x f32>
+  %p_now = scf.if %has_p_values -> (f32) {
+    %p_value = tile.slice %p_values[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+    %mass_share = tile.load_scalar %p_value[%c0] : !tile.view<1 x f32> -> f32
+    scf.yield %mass_share : f32
+  } else {
+    scf.yield %p : f32
+  }
+
   // p = 1 asks for every block. Rounded sums reach 1 before the last ones; what
   // is infinite they never reach.
-  %p_f64 = arith.extf %p : f32 to f64
+  %p_f64 = arith.extf %p_now : f32 to f64
   %wants_all = arith.cmpf oge, %p_f64, %d1 : f64
   %wanted_share = arith.select %wants_all, %infinite, %p_f64 : f64
   %p_rows = tile.splat %wanted_share : f64 -> !rows_f64
   %wanted_mass = arith.mulf %total, %p_rows : !rows_f64
-  %k_i32 = arith.index_cast %k : index to i32
-  %k_least = arith.maxsi %k_i32, %i1 : i32
+  %k_least = arith.maxsi %k_now, %i1 : i32
   %wanted_count = tile.splat %k_least : i32 -> !rows_i32
 
   // The threshold, most significant bit first (adding 2^31 to the lowest integer

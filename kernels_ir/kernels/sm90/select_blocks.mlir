@@ -28,6 +28,8 @@
 //
 // What is kept is what lies above the cut score, and the first `ties` of the blocks
 // that lie on it (own derivation). tile_rows = team_members * member_rows.
+//
+// k_values and p_values are those of kernels/portable/select_blocks.mlir.
 
 !rows = !tile.staged<tile_rows x head_dim>
 !key_scores = tensor<?x?xf32, #tile.sizes<16, tile_rows>>
@@ -48,7 +50,8 @@
 tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.global<4 x f32>,
                            %indices: !tile.global<4 x i32>, %counts: !tile.global<3 x i32>,
                            %softmax_scale: f32, %k: index, %p: f32,
-                           %q_len: index, %kv_len: index)
+                           %q_len: index, %kv_len: index,
+                           %k_values: !tile.global<3 x f32>, %p_values: !tile.global<3 x f32>)
     parameters [head_dim, mask_block_q, mask_block_kv, causal, keep_diagonal, keep_first,
                 tile_rows, member_rows, row_tile, team_members, team_warps, team_ctas]
     grid %pooled_q by tile_rows {
@@ -107,6 +110,32 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   tile.launch_next
   tile.launch_wait
 
+  // This head's k and p.
+  %has_k_values = tile.is_present %k_values : !tile.global<3 x f32>
+  %k_now = scf.if %has_k_values -> (i32) {
+    %k_value = tile.slice %k_values[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+    %k_share = tile.load_scalar %k_value[%c0] : !tile.view<1 x f32> -> f32
+    %kv_blocks_i32 = arith.index_cast %kv_blocks : index to i32
+    %kv_blocks_f32 = arith.sitofp %kv_blocks_i32 : i32 to f32
+    %share_blocks = arith.mulf %k_share, %kv_blocks_f32 : f32
+    // NaN becomes 1.
+    %share_or_one = arith.maxnumf %share_blocks, %f1 : f32
+    %at_most_all = arith.minnumf %share_or_one, %kv_blocks_f32 : f32
+    %k_of_share = arith.fptosi %at_most_all : f32 to i32
+    scf.yield %k_of_share : i32
+  } else {
+    %k_of_call = arith.index_cast %k : index to i32
+    scf.yield %k_of_call : i32
+  }
+  %has_p_values = tile.is_present %p_values : !tile.global<3 x f32>
+  %p_now = scf.if %has_p_values -> (f32) {
+    %p_value = tile.slice %p_values[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+    %p_of_head = tile.load_scalar %p_value[%c0] : !tile.view<1 x f32> -> f32
+    scf.yield %p_of_head : f32
+  } else {
+    scf.yield %p : f32
+  }
+
   // ---- scores: 16 key blocks a warp -------------------------------------------
   %q_rows = tile.stage %q_view[%first_row] : !tile.view<2 x f32> -> !rows
   // No CTA writes into another's memory before that one runs.
@@ -136,8 +165,8 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %one_run = tile.splat %f1 : f32 -> !run
   %minus_infs = tile.splat %minus_inf : f32 -> !run
   %numbers = tile.iota : !run_i32
-  %has_p = arith.cmpf ogt, %p, %f0 : f32
-  %p_f64 = arith.extf %p : f32 to f64
+  %has_p = arith.cmpf ogt, %p_now, %f0 : f32
+  %p_f64 = arith.extf %p_now : f32 to f64
   %shift = arith.subi %kv_len, %q_len : index
   %member_first = arith.muli %member, %member_rows : index
   %own_first = arith.addi %first_row, %member_first : index
@@ -212,12 +241,11 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
       %wide = arith.extf %parts : !run to !run_f64
       %total = tile.total sum %wide : !run_f64 -> f64
       %mass = arith.mulf %total, %p_f64 : f64
-      %k_i32 = arith.index_cast %k : index to i32
-      %wanted_i32 = arith.maxsi %k_i32, %i1 : i32
+      %wanted_i32 = arith.maxsi %k_now, %i1 : i32
       %wanted = arith.sitofp %wanted_i32 : i32 to f32
       // p = 1 asks for every block (rounded sums reach 1 before); so does NaN.
       %takes_row = arith.cmpi sge, %wanted_i32, %visible_i32 : i32
-      %wants_all = arith.cmpf oge, %p, %f1 : f32
+      %wants_all = arith.cmpf oge, %p_now, %f1 : f32
       %never_enough = arith.cmpf ult, %total, %mass : f64
       %all_by_mass = arith.ori %wants_all, %never_enough : i1
       %all = arith.ori %takes_row, %all_by_mass : i1
@@ -249,7 +277,7 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
           %lane_i1s = tile.splat %i1 : i32 -> !lane_i32
           %is_for_p = arith.cmpi eq, %lane_number, %lane_i1s : !lane_i32
           %shares_k = tile.splat %share_k : f32 -> !lane
-          %shares_p = tile.splat %p : f32 -> !lane
+          %shares_p = tile.splat %p_now : f32 -> !lane
           %shares_any = arith.select %is_for_p, %shares_p, %shares_k : !lane_i1, !lane
           %least_share = tile.splat %smallest_share : f32 -> !lane
           %all_shares = tile.splat %f1 : f32 -> !lane

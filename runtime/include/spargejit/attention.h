@@ -48,6 +48,15 @@ struct AttentionConfig {
   /// Probability mass kept, in [0, 1]: the shortest descending prefix of the
   /// block probabilities whose sum is >= topP, crossing block included.
   double topP = 0.2;
+  /// In place of topK and topP, for methods that use them: float32 on the
+  /// device of q, [1], [qHeads] or [batch, qHeads], any strides. The kernels
+  /// read them when they run, so that a captured graph is replayed with what is
+  /// there then; they are not checked: a share counts as 0 below 0 and as 1
+  /// above 1, and NaN as 0 in topKByHead, as 1 in topPByHead. k is formed with
+  /// a product in float32: clamp(trunc(float32(topKByHead · blocks)), 1,
+  /// blocks).
+  std::optional<TensorView> topKByHead;
+  std::optional<TensorView> topPByHead;
 
   /// Rows and columns of one block of the mask: q 64 or 128; kv 16, 32, 64 or
   /// 128. Part of the problem's meaning, the same on every device.

@@ -433,6 +433,14 @@ TEST_F(CudaCallTest, ReservesTheWorkspaceOfASelection) {
   fake_.calls.clear();
   fake_.capturing.insert(stream(0x50));
   ASSERT_EQ(run().message(), "");
+  // Nothing is allocated, loaded or waited for.
+  for (const auto &[symbol, count] : fake_.calls)
+    EXPECT_TRUE(
+        symbol == "cuCtxGetCurrent" || symbol == "cuCtxPushCurrent_v2" ||
+        symbol == "cuCtxPopCurrent_v2" || symbol == "cuTensorMapEncodeTiled" ||
+        symbol == "cuLaunchKernelEx" || symbol == "cuStreamGetId" ||
+        symbol == "cuStreamIsCapturing")
+        << symbol;
   EXPECT_EQ(fake_.callsOf("cuMemAlloc_v2"), 0);
   ASSERT_EQ(fake_.launches.size(), 4u);
   EXPECT_EQ(fake_.launches[2].entry, "select_blocks");

@@ -237,6 +237,69 @@ TEST_F(Validate, ChecksTheSettings) {
                 "config.threads: expected 0 (all) or more, got -1");
 }
 
+TEST_F(Validate, ChecksValuesByHead) {
+  static float values[8] = {};
+  auto flat = [](std::int64_t size) {
+    return TensorView::contiguous(values, DataType::Float32, {size});
+  };
+  expectFailure([&](auto &c) { c.config.topKByHead = flat(3); },
+                "config.topKByHead.sizes[0]: expected qHeads 4 as in q, got 3");
+  expectFailure(
+      [&](auto &c) {
+        c.config.topPByHead =
+            TensorView::contiguous(values, DataType::Float32, {4, 2});
+      },
+      "config.topPByHead.sizes[0]: expected batch 2 as in q, got 4");
+  expectFailure(
+      [&](auto &c) {
+        c.config.topPByHead =
+            TensorView::contiguous(values, DataType::Float32, {2, 1});
+      },
+      "config.topPByHead.sizes[1]: expected qHeads 4 as in q, got 1");
+  expectFailure(
+      [&](auto &c) {
+        c.config.topKByHead =
+            TensorView::contiguous(values, DataType::Float32, {1, 2, 4});
+      },
+      "config.topKByHead.rank: expected 1 ([1] or [qHeads]; or 2, [batch, "
+      "qHeads]), got 3");
+  expectFailure(
+      [&](auto &c) {
+        c.config.topKByHead =
+            TensorView::contiguous(values, DataType::Int32, {4});
+      },
+      "config.topKByHead.dtype: expected float32, got int32");
+  expectFailure(
+      [&](auto &c) {
+        c.config.topKByHead = flat(4);
+        c.config.topKByHead->device = {DeviceKind::Cuda, 0};
+      },
+      "config.topKByHead.device: expected cpu as q, got cuda:0");
+  expectFailure([&](auto &c) { c.config.topKByHead = TensorView(); },
+                "config.topKByHead.rank: expected 1 ([1] or [qHeads]; or 2, "
+                "[batch, qHeads]), got 0");
+  expectFailure(
+      [&](auto &c) {
+        c.config.topKByHead = flat(4);
+        c.config.topKByHead->data = nullptr;
+      },
+      "config.topKByHead.data: expected memory, got null");
+  // Only where the method reads the setting.
+  expectFailure([&](auto &c) { c.config.topKByHead = flat(1); },
+                "config.topKByHead: expected none, since method \"dense\" has "
+                "no top_k, got a tensor");
+  expectFailure([&](auto &c) { c.config.topPByHead = flat(4); },
+                "config.topPByHead: expected none, since method \"dense\" has "
+                "no top_p, got a tensor");
+  expectFailure(
+      [&](auto &c) {
+        c.config.method = "spargeattention2";
+        c.config.topKByHead =
+            TensorView::contiguous(c.oData.data(), DataType::Float32, {4});
+      },
+      "o: expected memory apart from config.topKByHead, got an overlap");
+}
+
 TEST_F(Validate, ChecksTheMethod) {
   expectFailure([](auto &c) { c.config.method = "nonsense"; },
                 "config.method: expected one of \"block_sparse\", \"broken\", "

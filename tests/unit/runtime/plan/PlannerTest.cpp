@@ -237,6 +237,37 @@ TEST(Planner, LeavesUnboundTensorsAbsentAndUnusedRulesZero) {
   EXPECT_EQ((*sources)[6].kind, Source::Zero);
 }
 
+// The values by head belong to the setting that the number comes from, and to
+// no constant.
+TEST(Planner, BindsValuesByHeadToTheirSetting) {
+  MethodPlan plan = unit::selectingPlan();
+  LaunchInfo info = unit::selectBlocksInfo(16);
+  for (const char *name : {"k_values", "p_values"}) {
+    KernelArgument argument{name, KernelArgument::Kind::Tensor, 3,
+                            info.slotCount()};
+    info.arguments.push_back(argument);
+  }
+  auto sources = bindArguments(plan, plan.launches[2], info);
+  ASSERT_TRUE(sources.ok()) << sources.status().message();
+  EXPECT_EQ((*sources)[9].kind, Source::Tensor);
+  EXPECT_EQ((*sources)[9].value, 5);
+  EXPECT_EQ((*sources)[10].kind, Source::Tensor);
+  EXPECT_EQ((*sources)[10].value, 6);
+  EXPECT_TRUE(readsSetting(plan, "top_k"));
+  EXPECT_TRUE(readsSetting(plan, "top_p"));
+
+  plan.values[5] = {PlanValue::Kind::Constant, "", 0.3};
+  std::erase_if(plan.launches[2].arguments, [](const PlanArgument &argument) {
+    return argument.name == "p";
+  });
+  sources = bindArguments(plan, plan.launches[2], info);
+  ASSERT_TRUE(sources.ok()) << sources.status().message();
+  EXPECT_EQ((*sources)[9].kind, Source::Absent);
+  EXPECT_EQ((*sources)[10].kind, Source::Absent);
+  EXPECT_FALSE(readsSetting(plan, "top_k"));
+  EXPECT_FALSE(readsSetting(plan, "top_p"));
+}
+
 /// The message of binding `plan`'s launch to `info`, which fails.
 std::string bindFailure(const MethodPlan &plan, std::size_t launch,
                         const LaunchInfo &info) {
