@@ -23,7 +23,16 @@ void logOutcome(const std::string &what, const std::string &log) {
                  describeReport(report));
 }
 
+cache::ArtifactStore storeOf(const Environment &settings) {
+  return settings.dumpFolder.empty() ? cache::ArtifactStore(settings)
+                                     : cache::ArtifactStore();
+}
+
 } // namespace
+
+CustomJit::CustomJit(const Environment &settings, const Target &target)
+    : settings_(settings), target_(target),
+      artifacts_(storeOf(settings), "nvrtc") {}
 
 Result<std::shared_ptr<const Nvrtc>> CustomJit::nvrtc() {
   return nvrtc_.get(0, [&]() -> Result<std::shared_ptr<const Nvrtc>> {
@@ -82,9 +91,10 @@ Result<KernelArtifact> CustomJit::compile(const Nvrtc &nvrtc,
   if (!settings_.jit)
     return Status(ErrorCode::ArtifactMissing,
                   fmt::format("compiling is switched off (SPARGEJIT_JIT=off) "
-                              "and there is no artifact of key {}: a stage in "
-                              "CUDA C++ is compiled when it is first used",
-                              key.hex()));
+                              "and there is no artifact of key {} in {}: a "
+                              "stage in CUDA C++ is compiled, and kept, when "
+                              "it is first used with SPARGEJIT_JIT=on",
+                              key.hex(), artifacts_.store().places()));
   const CustomUnit unit = customUnit(spec, text);
   std::vector<std::string> options = this->options();
   options.insert(options.end(), unit.definitions.begin(),

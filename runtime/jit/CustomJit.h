@@ -17,12 +17,12 @@ namespace spargejit::jit {
 /// Thread-safe.
 class CustomJit {
 public:
-  /// `target` is a GPU.
-  CustomJit(const Environment &settings, const Target &target)
-      : settings_(settings), target_(target) {}
+  /// `target` is a GPU. What is compiled is kept in the disk cache of the
+  /// settings; with dumps, everything is compiled anew.
+  CustomJit(const Environment &settings, const Target &target);
 
-  /// The code of `spec` with a text of customText(), compiled where this
-  /// process has not done so.
+  /// The code of `spec` with a text of customText(), compiled where neither
+  /// this process nor the disk cache has it.
   /// Errors: CompileFailed with NVRTC's text, which names the user's lines;
   /// ArtifactMissing where compiling is forbidden; those of Nvrtc.
   Result<std::shared_ptr<const DeviceCode>> code(const KernelSpec &spec,

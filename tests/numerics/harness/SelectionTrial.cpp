@@ -74,6 +74,7 @@ AttentionConfig SelectionTrial::configOf(const SelectionRule &rule) const {
   config.method = rule.method;
   config.topK = rule.topK;
   config.topP = rule.topP;
+  config.customSource = rule.customSource;
   config.maskBlockQ = shape.maskBlockQ;
   config.maskBlockKv = shape.maskBlockKv;
   config.causal = shape.causal;
@@ -93,7 +94,8 @@ SelectionTrial::rulesOf(const SelectionRule &rule) const {
   reference::SelectionRules rules;
   if (rule.method != "topp")
     rules.topK = rule.topK;
-  if (rule.method == "topp" || rule.method == "spargeattention2")
+  if (rule.method == "topp" || rule.method == "spargeattention2" ||
+      !rule.customSource.empty()) // whose methods take both
     // The library takes p as a float32.
     rules.topP = static_cast<double>(static_cast<float>(rule.topP));
   rules.keepDiagonal = rule.method.ends_with("topk_diagonal.mlir");

@@ -21,6 +21,8 @@ struct SelectionRule {
   std::string method = "spargeattention2";
   double topK = 0.03;
   double topP = 0.2;
+  /// For a method file that takes one.
+  std::string customSource = {};
 };
 
 struct SelectionCase {

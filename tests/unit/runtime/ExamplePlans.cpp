@@ -82,6 +82,14 @@ MethodPlan selectingPlan() {
   return plan;
 }
 
+MethodPlan customPlan() {
+  MethodPlan plan = selectingPlan();
+  plan.name = "custom";
+  plan.launches[2].kernel = "custom_select";
+  plan.launches[2].sources = {{"score", ""}};
+  return plan;
+}
+
 LaunchInfo poolInfo(std::int64_t tile) {
   return makeInfo(
       "pool",

@@ -16,6 +16,8 @@ MethodPlan blockSparsePlan();
 /// Pool both, select by rank and mass, attend. Values, in order: 0 q, 1 k, 2 v,
 /// 3 pooled q, 4 pooled k, 5 top_k, 6 top_p, 7 lists, 8 o, 9 lse.
 MethodPlan selectingPlan();
+/// The same with a score that the call brings in CUDA C++.
+MethodPlan customPlan();
 
 /// Arguments of the kernels of these plans, in their order.
 LaunchInfo poolInfo(std::int64_t tile);

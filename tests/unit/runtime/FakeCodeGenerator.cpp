@@ -78,6 +78,8 @@ Result<MethodPlan> FakeCodeGenerator::planMethod(const std::string &text,
     return blockSparsePlan();
   if (text == "text of spargeattention2")
     return selectingPlan();
+  if (text == "text of custom")
+    return customPlan();
   return Status(ErrorCode::CompileFailed, textName + ":1:1: no method");
 }
 

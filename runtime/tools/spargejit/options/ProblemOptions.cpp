@@ -10,6 +10,7 @@
 #include "runtime/plan/Planner.h"
 #include "runtime/plan/StoredPlan.h"
 #include "runtime/tools/spargejit/SystemProbe.h"
+#include "runtime/tools/spargejit/files/FileAccess.h"
 #include "runtime/tools/spargejit/options/OptionChecks.h"
 #include "runtime/tools/spargejit/problem/ElementTypes.h"
 
@@ -82,6 +83,10 @@ void addMethodOptions(CLI::App &command, ProblemOptions &options) {
       "key "
       "blocks]; leading dimensions may be left out")
       ->type_name("FILE");
+  add("--custom-source", options.customSource,
+      "CUDA C++ for the stages of a method file that say code<config> "
+      "(docs/your_own_selection_rule.md); for GPUs")
+      ->type_name("FILE");
   add("--softmax-scale", options.softmaxScale,
       "Factor on the scores [default: 1/sqrt(head dimension)]")
       ->type_name("X")
@@ -148,6 +153,7 @@ std::string withOptionName(std::string message) {
                                {"config.maskBlockKv", "--mask-block"},
                                {"config.softmaxScale", "--softmax-scale"},
                                {"config.blockMask", "--block-mask"},
+                               {"config.customSource", "--custom-source"},
                                {"config.threads", "--threads"}}) {
     std::string_view name = field;
     if (message.starts_with(name) && message.size() > name.size() &&
@@ -200,6 +206,35 @@ void checkMethodOptions(const ProblemOptions &options, const MethodPlan &plan) {
                           options.method));
 }
 
+void checkCustomSource(const ProblemOptions &options, const MethodPlan &plan) {
+  const bool isGiven = !options.customSource.empty();
+  if (isGiven && !plan.takesCustomSource())
+    failUsage("--custom-source",
+              fmt::format("method {} has no stage that takes it (code<config>)",
+                          options.method));
+  if (!isGiven && plan.takesCustomSource())
+    failUsage("--custom-source",
+              fmt::format("expected the CUDA C++ that method {} asks for",
+                          options.method));
+}
+
+/// The whole file; a text without a character is an error.
+Result<std::string> readSource(const std::string &path) {
+  auto file = files::InputFile::open(path);
+  if (!file)
+    return Status(file.status()).withContext("--custom-source");
+  constexpr std::uint64_t kMaxBytes = 1 << 20;
+  if (file->size() == 0 || file->size() > kMaxBytes)
+    return Status(ErrorCode::InvalidArgument,
+                  fmt::format("--custom-source: {}: expected a text of 1 to {} "
+                              "bytes, got {}",
+                              path, kMaxBytes, file->size()));
+  std::string text(file->size(), ' ');
+  if (Status status = file->readAt(0, text.data(), text.size()); !status)
+    return Status(status).withContext("--custom-source");
+  return text;
+}
+
 /// The library says "device: ..." where a device cannot be had.
 Status deviceFailure(const Status &status, const std::string &device) {
   constexpr std::string_view kField = "device: ";
@@ -232,6 +267,7 @@ Result<PreparedProblem> prepareProblem(const ProblemOptions &options) {
   PreparedProblem prepared;
   if (plan) {
     checkMethodOptions(options, *plan);
+    checkCustomSource(options, *plan);
     prepared.usesTopK = usesScalar(*plan, "top_k");
     prepared.usesTopP = usesScalar(*plan, "top_p");
   }
@@ -245,6 +281,12 @@ Result<PreparedProblem> prepareProblem(const ProblemOptions &options) {
   config.causal = options.causal;
   config.softmaxScale = options.softmaxScale;
   config.threads = options.threads;
+  if (!options.customSource.empty()) {
+    auto text = readSource(options.customSource);
+    if (!text)
+      return text.status();
+    config.customSource = *std::move(text);
+  }
 
   auto layout =
       options.layout == "bhnd" ? problem::Layout::Bhnd : problem::Layout::Bnhd;

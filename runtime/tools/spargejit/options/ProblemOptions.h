@@ -27,6 +27,7 @@ struct ProblemOptions {
   std::string maskBlock = "128x64";
   std::optional<double> softmaxScale;
   std::string blockMask;
+  std::string customSource;
   bool causal = false;
   std::string device = "cpu";
   int threads = 0;

@@ -285,6 +285,53 @@ TEST_F(EngineTest, ServesManyThreadsAtOnce) {
   EXPECT_EQ(generator_.planned, 1);
 }
 
+// A text for a method that takes none, none for one that does, and the refusal
+// of the CPU; nothing is written.
+TEST_F(EngineTest, TakesACustomSourceWhereTheMethodDoes) {
+  std::vector<kernels_ir::EmbeddedText> texts = fakeTexts();
+  texts.push_back({"methods/custom.mlir", "text of custom"});
+  api::Engine engine(generator_, texts, Environment());
+  auto random = numerics::randomForTest();
+  CallTrial trial(random);
+  auto failureOf = [&](const std::string &method, const std::string &source) {
+    trial.config.method = method;
+    trial.config.customSource = source;
+    trial.poison();
+    Status status =
+        engine.attentionInto(trial.o(), trial.q(), trial.k(), trial.v(),
+                             trial.config, trial.outputs());
+    EXPECT_FALSE(status.ok());
+    return status;
+  };
+  Status status = failureOf("dense", "float score();");
+  EXPECT_EQ(status.code(), ErrorCode::InvalidArgument);
+  EXPECT_EQ(status.message(),
+            "config.customSource: expected nothing, since method \"dense\" has "
+            "no stage that takes it, got a text");
+  status = failureOf("custom", "");
+  EXPECT_EQ(status.code(), ErrorCode::InvalidArgument);
+  EXPECT_EQ(status.message(), "config.customSource: expected CUDA C++ for "
+                              "method \"custom\", got nothing");
+  for (int i = 0; i < 2; ++i) { // the refusal is no different the second time
+    status = failureOf("custom", "float score();");
+    EXPECT_EQ(status.code(), ErrorCode::Unsupported);
+    EXPECT_EQ(status.message(),
+              "config.method: expected one without stages in CUDA C++ "
+              "(sparge.custom_scores, sparge.custom_select) on cpu; they run "
+              "on a GPU alone");
+  }
+  auto lists = engine.selectBlocks(trial.q(), trial.k(), trial.config);
+  ASSERT_FALSE(lists.ok());
+  EXPECT_EQ(lists.status().code(), ErrorCode::Unsupported);
+  trial.config.customSource.clear();
+  EXPECT_EQ(engine
+                .prepare(trial.q(), trial.k(), trial.v(), trial.config,
+                         trial.outputs())
+                .message(),
+            "config.customSource: expected CUDA C++ for method \"custom\", got "
+            "nothing");
+}
+
 TEST_F(EngineTest, ReportsACompilationThatFails) {
   generator_.compileFailure = "attention_fwd.mlir:9:3: no";
   auto random = numerics::randomForTest();

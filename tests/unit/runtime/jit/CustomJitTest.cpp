@@ -7,6 +7,7 @@
 #include "runtime/jit/CodeGenerator.h"
 #include "runtime/jit/CustomStage.h"
 #include "spargejit/library.h"
+#include "tests/unit/runtime/tools/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
@@ -170,6 +171,38 @@ TEST_F(CustomJitTest, CompilesOncePerTextAndSpec) {
   EXPECT_EQ(counters().kernelCacheHits - hits, 1);
   EXPECT_TRUE(compiler.code(specOf(64), scoreText(kScore)).ok());
   EXPECT_EQ(counters().kernelsCompiled - before.kernelsCompiled, 2);
+}
+
+// What one process has compiled, the next one finds, and with compiling
+// forbidden as well.
+TEST_F(CustomJitTest, KeepsCodeOnDisk) {
+  files::TemporaryFolder folder;
+  settings_.cacheFolder = folder.file("cache");
+  std::string image;
+  {
+    CustomJit compiler(settings_, specOf().target);
+    auto code = compiler.code(specOf(), scoreText(kScore));
+    ASSERT_TRUE(code.ok()) << code.status().message();
+    image = (*code)->image;
+  }
+  const Counters before = counters();
+  settings_.jit = false;
+  CustomJit next(settings_, specOf().target);
+  auto code = next.code(specOf(), scoreText(kScore));
+  ASSERT_TRUE(code.ok()) << code.status().message();
+  EXPECT_EQ((*code)->image, image);
+  EXPECT_EQ((*code)->launch.entryName, "custom_select");
+  EXPECT_EQ((*code)->launch.slotCount(), customSelectInfo().slotCount());
+  EXPECT_EQ((*code)->launch.threads, customSelectInfo().threads);
+  EXPECT_EQ((*code)->launch.dynamicScratch.size(), 1u);
+  EXPECT_TRUE((*code)->isAssembled);
+  EXPECT_EQ(counters().kernelsFromDisk - before.kernelsFromDisk, 1);
+  EXPECT_EQ(counters().kernelsCompiled, before.kernelsCompiled);
+  // Another text is another entry.
+  auto other = next.code(specOf(), scoreText(std::string(kScore) + "\n"));
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.status().code(), ErrorCode::ArtifactMissing);
+  expectContains(other.status().message(), settings_.cacheFolder);
 }
 
 TEST_F(CustomJitTest, KeysTellTextsSpecsAndArchitecturesApart) {
