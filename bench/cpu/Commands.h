@@ -23,6 +23,8 @@ Command addPeakCommand(CLI::App &app);
 Command addDenseCommand(CLI::App &app);
 /// Selection and attention over densities and mask blocks, in turns with dense.
 Command addSparseCommand(CLI::App &app);
+/// Recall and error of selections over densities and mask blocks.
+Command addQualityCommand(CLI::App &app);
 /// Time over the visited blocks, in three ways to change their number.
 Command addGrowthCommand(CLI::App &app);
 /// Time to compile a method's kernels; to be run in a fresh process.

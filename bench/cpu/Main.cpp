@@ -26,7 +26,7 @@ int mainBody(int argc, char **argv) {
       {"dense", addDenseCommand(app)},     {"sparse", addSparseCommand(app)},
       {"growth", addGrowthCommand(app)},   {"compile", addCompileCommand(app)},
       {"calls", addCallsCommand(app)},     {"lengths", addLengthsCommand(app)},
-      {"memory", addMemoryCommand(app)}};
+      {"memory", addMemoryCommand(app)},   {"quality", addQualityCommand(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

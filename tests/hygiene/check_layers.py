@@ -26,8 +26,8 @@ RANKS = {
     "compiler/tools/": 5,
     "runtime/tools/": 5,
     "runtime/python/": 5,
-    "bench/": 5,
-    "tests/": 6,
+    "bench/": 6,
+    "tests/": 7,
 }
 # Folders of one layer that belong together, so that they may use each other.
 ONE_LAYER = [{"runtime/include/", "runtime/base/"}]
