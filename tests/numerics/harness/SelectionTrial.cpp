@@ -107,6 +107,11 @@ SelectionTrial::rulesOf(const SelectionRule &rule) const {
   return rules;
 }
 
+std::vector<reference::SelectedRow>
+SelectionTrial::expected(const SelectionRule &rule) const {
+  return reference::referenceSelection(q.host(), k.host(), rulesOf(rule));
+}
+
 testing::AssertionResult SelectionTrial::isRight(const SelectionRule &rule,
                                                  SelectionTally &tally) {
   const Result<BlockLists> lists = select(rule);
@@ -120,8 +125,7 @@ testing::AssertionResult SelectionTrial::isRight(const SelectionRule &rule,
       lists->kvLen != shape.kvLen)
     return testing::AssertionFailure() << "the lists describe another problem";
 
-  const std::vector<reference::SelectedRow> rows =
-      reference::referenceSelection(q.host(), k.host(), rulesOf(rule));
+  const std::vector<reference::SelectedRow> rows = expected(rule);
   double selected = 0;
   for (std::size_t at = 0; at < rows.size(); ++at) {
     const auto row = static_cast<std::int64_t>(at);

@@ -60,6 +60,9 @@ public:
   /// Uploads q and k and selects; the lists in CPU memory.
   Result<BlockLists> select(const SelectionRule &rule);
 
+  /// What float64 selects, row by row.
+  std::vector<reference::SelectedRow> expected(const SelectionRule &rule) const;
+
   /// Selects, and compares every row of the lists with the reference: equal,
   /// or a near-tie; ascending, -1 behind the count.
   testing::AssertionResult isRight(const SelectionRule &rule,
