@@ -24,8 +24,8 @@ ABOUT = """float32 on the CPU, made from the tensors of the file; query blocks o
 Density is selected over all pairs of blocks. Recall: the mean over query rows of the share
 of the dense softmax that lies on the selected blocks. Relative L1: sum |dense - sparse| / sum |dense|
 of the output. top-k keeps k = density · blocks; top-p has the p whose density comes nearest to the
-one wanted; the hybrid has k for half of it, and the p that brings the rest (what p cannot bring in
-steps as fine as that shows in its density). Nobody trained the model with these masks."""
+one wanted; the hybrid has k for four fifths of it, and the p that brings the rest. Nobody trained the
+model with these masks."""
 
 
 def measure(options):

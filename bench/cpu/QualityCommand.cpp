@@ -70,8 +70,12 @@ double topPForDensity(const Inputs &inputs, AttentionConfig config,
   return best;
 }
 
+/// What the hybrid keeps by rank of all that it keeps. With less, every row of
+/// the inputs tried keeps more by mass than by rank, and the hybrid is top-p.
+constexpr double kShareByRank = 0.8;
+
 /// The rule at a density: top-k by k alone, top-p by p alone, the hybrid by k
-/// for half of it and p for the rest.
+/// for most of it and p for the rest.
 AttentionConfig ruleAt(const Inputs &inputs, const std::string &method,
                        std::int64_t maskBlock, double density,
                        const QualityOptions &options) {
@@ -82,8 +86,8 @@ AttentionConfig ruleAt(const Inputs &inputs, const std::string &method,
   config.topK = config.topP = 0;
   const std::int64_t length = inputs.tensors.kView.sizes[2];
   if (method != "topp")
-    config.topK = topKForDensity(method == "topk" ? density : density / 2,
-                                 length, maskBlock);
+    config.topK = topKForDensity(
+        density * (method == "topk" ? 1 : kShareByRank), length, maskBlock);
   if (method != "topk")
     config.topP = topPForDensity(inputs, config, density);
   return config;

@@ -38,6 +38,9 @@ def draw(inputs, path):
                     axes.plot([100 * row["density"] for row in rows], [row[key] for row in rows],
                               MARKERS[number] + style, color=f"C{number}", label=f"{name}, 128×{block}", markersize=4)
             axes.set(xscale="log", xlabel="density, %", ylabel=label, title=one["name"])
+            densities = sorted({100 * row["wanted_density"] for row in one["rows"]})
+            axes.set_xticks(densities, [f"{density:g}" for density in densities])
+            axes.minorticks_off()
             axes.grid(alpha=0.3)
         fields[0].legend(fontsize=6, ncols=2)
     figure.savefig(path, dpi=80)
