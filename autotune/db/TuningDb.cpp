@@ -5,6 +5,7 @@
 
 #include "autotune/db/RecordFile.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <tuple>
@@ -23,21 +24,27 @@ bool isSameClass(const ProblemShape &a, const ProblemShape &b) {
   return parts(a) == parts(b);
 }
 
-} // namespace
-
-const char *matchQualityName(MatchQuality quality) {
-  switch (quality) {
-  case MatchQuality::Exact:
-    return "exact";
-  case MatchQuality::NearestShape:
-    return "nearest shape";
-  case MatchQuality::SameArch:
-    return "same architecture";
-  case MatchQuality::Default:
-    break;
-  }
-  return "default";
+/// Whether a record says anything about the kernel on the environment's target.
+bool fits(const TuningRecord &record, const std::string &kernel,
+          const ProblemShape &problem, const TuningEnvironment &environment) {
+  return record.kernel == kernel &&
+         record.environment.target == environment.target &&
+         record.environment.kernelText == environment.kernelText &&
+         isSameClass(record.problem, problem);
 }
+
+MatchQuality qualityOf(const TuningRecord &record, const ProblemShape &problem,
+                       const TuningEnvironment &environment) {
+  const TuningEnvironment &made = record.environment;
+  if (!environment.generator.empty() && made.generator != environment.generator)
+    return MatchQuality::OtherGenerator;
+  if (made.device != environment.device)
+    return MatchQuality::SameArch;
+  return isSameProblem(record.problem, problem) ? MatchQuality::Exact
+                                                : MatchQuality::NearestShape;
+}
+
+} // namespace
 
 double problemDistance(const ProblemShape &a, const ProblemShape &b) {
   auto number = [](std::int64_t value) { return static_cast<double>(value); };
@@ -64,17 +71,10 @@ TuningMatch TuningDb::find(const std::string &kernel,
   TuningMatch match;
   const TuningRecord *chosen = nullptr;
   for (const TuningRecord &record : best_) {
-    const TuningEnvironment &made = record.environment;
-    if (record.kernel != kernel || made.target != environment.target ||
-        made.generator != environment.generator ||
-        made.kernelText != environment.kernelText ||
-        !isSameClass(record.problem, problem))
+    if (!fits(record, kernel, problem, environment))
       continue;
     const double distance = problemDistance(record.problem, problem);
-    const MatchQuality quality =
-        made.device != environment.device        ? MatchQuality::SameArch
-        : isSameProblem(record.problem, problem) ? MatchQuality::Exact
-                                                 : MatchQuality::NearestShape;
+    const MatchQuality quality = qualityOf(record, problem, environment);
     if (chosen &&
         std::tie(match.quality, match.distance) <= std::tie(quality, distance))
       continue;
@@ -89,4 +89,36 @@ TuningMatch TuningDb::find(const std::string &kernel,
   return match;
 }
 
+std::vector<std::map<std::string, std::int64_t>>
+TuningDb::configsOfClass(const std::string &kernel, const ProblemShape &problem,
+                         const TuningEnvironment &environment) const {
+  std::vector<std::map<std::string, std::int64_t>> configs;
+  for (const TuningRecord &record : best_)
+    if (fits(record, kernel, problem, environment) &&
+        std::find(configs.begin(), configs.end(), record.config) ==
+            configs.end())
+      configs.push_back(record.config);
+  return configs;
+}
+
 } // namespace spargejit::autotune
+
+namespace spargejit {
+
+const char *matchQualityName(MatchQuality quality) {
+  switch (quality) {
+  case MatchQuality::Exact:
+    return "exact";
+  case MatchQuality::NearestShape:
+    return "nearest shape";
+  case MatchQuality::SameArch:
+    return "same architecture";
+  case MatchQuality::OtherGenerator:
+    return "other code generator";
+  case MatchQuality::Default:
+    break;
+  }
+  return "default";
+}
+
+} // namespace spargejit

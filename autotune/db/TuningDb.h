@@ -5,23 +5,13 @@
 #pragma once
 
 #include "autotune/db/TuningRecord.h"
+#include "spargejit/tuning.h"
 
 #include <map>
 #include <string>
 #include <vector>
 
 namespace spargejit::autotune {
-
-/// From sure to unsure.
-enum class MatchQuality {
-  Exact,        ///< this problem was measured on this device
-  NearestShape, ///< another size of this class of problems, on this device
-  SameArch,     ///< another device of this architecture
-  Default       ///< no record fits
-};
-
-/// "exact", "nearest shape", "same architecture", "default".
-const char *matchQualityName(MatchQuality quality);
 
 struct TuningMatch {
   MatchQuality quality = MatchQuality::Default;
@@ -43,12 +33,20 @@ class TuningDb {
 public:
   explicit TuningDb(std::vector<TuningRecord> records);
 
-  /// Where only the driver or the assembler differ, a record still fits.
-  /// Records of another code generator or kernel text do not: they rank below
-  /// the default until they are measured again. Classes of problems (dtype,
-  /// head dimension, mask block, causal, dense or sparse) are never mixed.
+  /// Where only the driver or the assembler differ, a record still fits. Of
+  /// another kernel text none does. Those of another code generator come after
+  /// all others (README.md says why they come at all); an environment without
+  /// one (a build without the compiler) takes all as its own. Classes of
+  /// problems (dtype, head dimension, mask block, causal, dense or sparse) are
+  /// never mixed. Of equals, the first record.
   TuningMatch find(const std::string &kernel, const ProblemShape &problem,
                    const TuningEnvironment &environment) const;
+
+  /// The configurations of all records that find() may choose for problems of
+  /// the class of `problem`, whatever their sizes and devices, each once.
+  std::vector<std::map<std::string, std::int64_t>>
+  configsOfClass(const std::string &kernel, const ProblemShape &problem,
+                 const TuningEnvironment &environment) const;
 
   std::size_t size() const { return best_.size(); }
 

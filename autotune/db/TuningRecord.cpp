@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 
 namespace spargejit::autotune {
 
@@ -146,16 +147,25 @@ void readMeasurement(FieldTaker &fields, TuningRecord &record) {
 } // namespace
 
 bool isSameProblem(const ProblemShape &a, const ProblemShape &b) {
-  Json left = problemAsJson(a);
-  Json right = problemAsJson(b);
-  left.erase("name");
-  right.erase("name");
-  return left == right;
+  auto parts = [](const ProblemShape &problem) {
+    const auto &[name, dtype, batch, qHeads, kvHeads, qLen, kvLen, headDim,
+                 maskBlockQ, maskBlockKv, causal, density] = problem;
+    return std::tuple(dtype, batch, qHeads, kvHeads, qLen, kvLen, headDim,
+                      maskBlockQ, maskBlockKv, causal, density);
+  };
+  return parts(a) == parts(b);
 }
 
 bool isSameTrial(const TuningRecord &a, const TuningRecord &b) {
   return a.kernel == b.kernel && a.config == b.config &&
          a.environment == b.environment && isSameProblem(a.problem, b.problem);
+}
+
+std::string describeConfig(const std::map<std::string, std::int64_t> &config) {
+  std::string text;
+  for (const auto &[name, value] : config)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
+  return text;
 }
 
 std::string recordLine(const TuningRecord &record) {

@@ -63,6 +63,9 @@ bool isSameProblem(const ProblemShape &a, const ProblemShape &b);
 /// True for two tries of one configuration in one environment.
 bool isSameTrial(const TuningRecord &a, const TuningRecord &b);
 
+/// "tile_kv=128, tile_q=64".
+std::string describeConfig(const std::map<std::string, std::int64_t> &config);
+
 /// One line, without its end.
 std::string recordLine(const TuningRecord &record);
 /// InvalidArgument, naming the field, for a line that is no record.

@@ -60,13 +60,6 @@ Result<std::vector<std::int64_t>> readValues(std::string_view text) {
 
 } // namespace
 
-std::string describeConfig(const Config &config) {
-  std::string text;
-  for (const auto &[name, value] : config)
-    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
-  return text;
-}
-
 Result<ConfigSpace> ConfigSpace::parse(std::string_view text) {
   ConfigSpace space;
   for (int line = 1; !text.empty(); ++line) {

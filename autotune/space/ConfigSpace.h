@@ -31,9 +31,6 @@ namespace spargejit::autotune {
 /// Values of the free and the derived parameters.
 using Config = Values;
 
-/// "tile_kv=128, tile_q=64".
-std::string describeConfig(const Config &config);
-
 struct Candidate {
   Config config;
   std::int64_t cost = 0;

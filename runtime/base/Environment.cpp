@@ -36,6 +36,16 @@ std::string userCacheFolder(const Find &find) {
   return home.starts_with('/') ? home + "/.cache/spargejit" : std::string();
 }
 
+/// Paths with ':' between.
+std::vector<std::string> splitPaths(const std::string &text) {
+  std::vector<std::string> paths;
+  std::istringstream stream(text);
+  for (std::string path; std::getline(stream, path, ':');)
+    if (!path.empty())
+      paths.push_back(path);
+  return paths;
+}
+
 Status readCacheSettings(const Find &find, Environment &settings) {
   std::string folder = textOf(find, "SPARGEJIT_CACHE_DIR");
   if (!folder.empty() && !folder.starts_with('/'))
@@ -60,10 +70,11 @@ Status readCacheSettings(const Find &find, Environment &settings) {
                         megabytes);
   }
 
-  std::istringstream packs(textOf(find, "SPARGEJIT_PACK"));
-  for (std::string pack; std::getline(packs, pack, ':');)
-    if (!pack.empty())
-      settings.packFolders.push_back(pack);
+  settings.packFolders = splitPaths(textOf(find, "SPARGEJIT_PACK"));
+  const std::string records = textOf(find, "SPARGEJIT_RECORDS");
+  settings.usesRecords = records != "off";
+  if (settings.usesRecords)
+    settings.recordFiles = splitPaths(records);
   return Status();
 }
 

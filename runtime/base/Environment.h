@@ -45,6 +45,10 @@ struct Environment {
   /// variable sets them: they are for who tries configurations
   /// (autotune/search).
   std::map<std::string, std::map<std::string, std::int64_t>> tuning;
+  /// SPARGEJIT_RECORDS: files of tuning records, looked at in this order and
+  /// before those that ship; false for "off": no records, not even these.
+  std::vector<std::string> recordFiles;
+  bool usesRecords = true;
   /// SPARGEJIT_NVRTC: NVRTC's library, a name or a path; empty: the usual
   /// names.
   std::string nvrtc;

@@ -2,6 +2,7 @@
 //
 // The tuning spaces of our kernels: each can be read, and the configuration
 // that calls use without a record is in it.
+#include "autotune/db/TuningRecord.h"
 #include "autotune/space/ConfigSpace.h"
 #include "kernels_ir/embed/EmbeddedTexts.h"
 #include "runtime/plan/DefaultTuning.h"

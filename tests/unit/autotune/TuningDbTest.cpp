@@ -105,8 +105,18 @@ TEST(TuningDb, KnowsHowSureItIs) {
   here.driver = "a newer one";
   here.assembler = "another";
   EXPECT_EQ(find({near}).quality, MatchQuality::NearestShape);
+  // Another code generator's come last, nearest shape first.
   here.generator = "generator 2";
-  EXPECT_EQ(find({other, near}).quality, MatchQuality::Default);
+  EXPECT_EQ(find({near}).quality, MatchQuality::OtherGenerator);
+  EXPECT_EQ(find({near, other}).config.at("tile_kv"), 1);
+  TuningRecord measuredAgain = recordOf(unit::exampleProblem(500), 3);
+  measuredAgain.environment.generator = here.generator;
+  measuredAgain.environment.device = "A third card";
+  EXPECT_EQ(find({near, other, measuredAgain}).quality, MatchQuality::SameArch);
+  EXPECT_EQ(find({near, other, measuredAgain}).config.at("tile_kv"), 3);
+  // A build without a code generator has no reason to tell them apart.
+  here.generator = "";
+  EXPECT_EQ(find({near}).quality, MatchQuality::NearestShape);
   here = unit::exampleEnvironment();
   here.kernelText = "changed";
   EXPECT_EQ(find({other, near}).quality, MatchQuality::Default);
@@ -114,6 +124,22 @@ TEST(TuningDb, KnowsHowSureItIs) {
   here.target = "sm_100a";
   EXPECT_EQ(find({other, near}).quality, MatchQuality::Default);
   EXPECT_STREQ(matchQualityName(MatchQuality::SameArch), "same architecture");
+}
+
+TEST(TuningDb, ListsTheConfigurationsOfAClass) {
+  TuningRecord other = recordOf(unit::exampleProblem(500), 2);
+  other.environment.device = "Another card";
+  TuningRecord sameAgain = recordOf(unit::exampleProblem(900), 2);
+  TuningRecord dense = recordOf(unit::exampleProblem(900, 1), 3);
+  TuningRecord stale = recordOf(unit::exampleProblem(900), 4);
+  stale.environment.kernelText = "changed";
+  TuningDb db(
+      {recordOf(unit::exampleProblem(), 1), other, sameAgain, dense, stale});
+  auto configs = db.configsOfClass("attention_fwd", unit::exampleProblem(77),
+                                   unit::exampleEnvironment());
+  ASSERT_EQ(configs.size(), 2u);
+  EXPECT_EQ(configs[0].at("tile_kv"), 1);
+  EXPECT_EQ(configs[1].at("tile_kv"), 2);
 }
 
 TEST(ProblemLists, HoldEachModelsWorkloads) {

@@ -7,6 +7,7 @@
 #include "runtime/api/device/CudaDevice.h"
 #include "runtime/backend/cuda/Driver.h"
 #include "runtime/base/Hash.h"
+#include "runtime/base/ProcessorName.h"
 #include "runtime/jit/AssembleWithPtxas.h"
 #include "runtime/tools/spargejit/SystemProbe.h"
 #include "runtime/tools/spargejit/problem/ParallelFor.h"
@@ -134,7 +135,7 @@ Status TuneDevice::identify() {
   environment_.generator = jit::builtInCodeGenerator().identity();
   if (device_.kind == DeviceKind::Cpu) {
     environment_.target = "host";
-    environment_.device = probeProcessor().name;
+    environment_.device = processorName();
     environment_.assembler = "none";
   } else {
     auto driver = cuda::Driver::open(spargejit::environment()->cudaDriver);
@@ -185,6 +186,7 @@ TuneDevice::newEngine(const autotune::Config &config) const {
   Environment settings = *spargejit::environment();
   settings.jit = true;
   settings.packFolders.clear();
+  settings.usesRecords = false;
   settings.tuning[kKernel] = config;
   return std::make_unique<api::Engine>(jit::builtInCodeGenerator(),
                                        kernels_ir::embeddedTexts(), settings);

@@ -50,6 +50,11 @@ TEST(Environment, KeepsKernelsInTheUsersCacheFolder) {
   EXPECT_EQ(read({{"SPARGEJIT_CACHE_MAX_MB", "7"}})->cacheMaxMegabytes, 7);
   EXPECT_EQ(read({{"SPARGEJIT_PACK", "/a::b/c"}})->packFolders,
             (std::vector<std::string>{"/a", "b/c"}));
+  EXPECT_EQ(read({{"SPARGEJIT_RECORDS", "/a.jsonl:b"}})->recordFiles,
+            (std::vector<std::string>{"/a.jsonl", "b"}));
+  EXPECT_TRUE(read({})->usesRecords);
+  EXPECT_FALSE(read({{"SPARGEJIT_RECORDS", "off"}})->usesRecords);
+  EXPECT_TRUE(read({{"SPARGEJIT_RECORDS", "off"}})->recordFiles.empty());
 }
 
 TEST(Environment, TakesAnEmptyVariableForUnset) {
