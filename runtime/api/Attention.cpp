@@ -7,6 +7,7 @@
 #include "runtime/api/Engine.h"
 #include "runtime/api/Execute.h"
 #include "runtime/api/MissingArtifact.h"
+#include "runtime/plan/TunedProblem.h"
 
 #include <algorithm>
 
@@ -106,8 +107,10 @@ Result<Engine::Plan> Engine::findPlan(const Call &call) {
 
 Result<std::shared_ptr<const PreparedPlan>>
 Engine::findPrepared(const Call &call, const Plan &plan, PlanScope scope) {
-  auto prepared =
-      call.entry.prepared.get(plan, call.problem.kind, scope, call.config);
+  const autotune::TuningTable::Configs *tuned = call.entry.tuning->configsFor(
+      plan::tunedProblem(*plan, call.problem, call.config));
+  auto prepared = call.entry.prepared.get(plan, call.problem.kind, scope,
+                                          call.config, tuned);
   if (!prepared.ok())
     return nameCommand(prepared.status(), call.config, call.problem.kind,
                        call.device().target());
@@ -263,6 +266,29 @@ Status Engine::prepare(const TensorView &q, const TensorView &k,
   return std::move(checks).status();
 }
 
+Result<TuningInfo> Engine::tuningOf(const TensorView &q, const TensorView &k,
+                                    const TensorView &v,
+                                    const AttentionConfig &config) {
+  auto call = begin({&q, &k, &v, nullptr, nullptr}, config, MemoryUse::Ignored);
+  if (!call.ok())
+    return call.status();
+  auto plan = findPlan(*call);
+  if (!plan.ok())
+    return plan.status();
+  TuningInfo info;
+  for (const PlanLaunch &launch : (*plan)->launches) {
+    if (plan::isSelection(**plan, launch))
+      continue;
+    const autotune::TuningMatch match = call->entry.tuning->match(
+        launch.kernel, plan::tunedProblem(**plan, call->problem, config));
+    info.quality = match.quality;
+    info.distance = match.distance;
+    info.problem = match.problem.name;
+    info.config = autotune::describeConfig(match.config);
+  }
+  return info;
+}
+
 Result<Tensor> Engine::allocate(DataType dtype,
                                 const std::vector<std::int64_t> &sizes,
                                 Device device) {
@@ -392,6 +418,15 @@ Result<BlockLists> selectBlocks(const TensorView &q, const TensorView &k,
   if (!engine.ok())
     return engine.status();
   return (*engine)->selectBlocks(q, k, config);
+}
+
+Result<TuningInfo> tuningOf(const TensorView &q, const TensorView &k,
+                            const TensorView &v,
+                            const AttentionConfig &config) {
+  auto engine = Engine::process();
+  if (!engine.ok())
+    return engine.status();
+  return (*engine)->tuningOf(q, k, v, config);
 }
 
 Status prepare(const TensorView &q, const TensorView &k, const TensorView &v,

@@ -33,6 +33,11 @@ public:
                  const AttentionConfig &config,
                  const AttentionOutputs &outputs);
 
+  /// What spargejit::tuningOf means.
+  Result<TuningInfo> tuningOf(const TensorView &q, const TensorView &k,
+                              const TensorView &v,
+                              const AttentionConfig &config);
+
   /// What Tensor::allocate means on any device.
   Result<Tensor> allocate(DataType dtype,
                           const std::vector<std::int64_t> &sizes,

@@ -4,6 +4,7 @@
 #include "runtime/api/PreparedPlans.h"
 
 #include "runtime/base/CounterStore.h"
+#include "runtime/base/Log.h"
 #include "runtime/jit/CustomStage.h"
 
 namespace spargejit::api {
@@ -19,6 +20,14 @@ textOf(CallDevice &device, const PlanLaunch &launch,
       jit::customText(launch, config.customSource));
 }
 
+/// A record is advice: its configuration may be one that this build's code
+/// generator makes nothing of, or that no pack has.
+bool mayUseDefault(const Status &status) {
+  return status.code() == ErrorCode::CompileFailed ||
+         status.code() == ErrorCode::OutOfResources ||
+         status.code() == ErrorCode::ArtifactMissing;
+}
+
 } // namespace
 
 std::size_t PreparedPlans::KeyHash::operator()(const Key &key) const {
@@ -29,7 +38,8 @@ std::size_t PreparedPlans::KeyHash::operator()(const Key &key) const {
         key.kind.maskBlockQ, key.kind.maskBlockKv,
         static_cast<std::int64_t>(key.kind.causal),
         static_cast<std::int64_t>(key.kind.longRows),
-        static_cast<std::int64_t>(key.scope)})
+        static_cast<std::int64_t>(key.scope),
+        static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(key.tuned))})
     // The odd number is 2^64 over the golden ratio, which spreads small parts.
     hash = (hash ^ static_cast<std::size_t>(part)) * 0x9e3779b97f4a7c15u;
   return hash ^ (hash >> 32) ^ DigestHash()(key.customSource);
@@ -38,7 +48,8 @@ std::size_t PreparedPlans::KeyHash::operator()(const Key &key) const {
 Result<PreparedLaunch>
 PreparedPlans::prepareLaunch(const MethodPlan &plan, const PlanLaunch &launch,
                              const plan::ProblemClass &kind,
-                             const AttentionConfig &config) {
+                             const AttentionConfig &config,
+                             const Configs::mapped_type *tuned) {
   auto text = textOf(device_, launch, config);
   if (!text.ok())
     return text.status();
@@ -47,9 +58,10 @@ PreparedPlans::prepareLaunch(const MethodPlan &plan, const PlanLaunch &launch,
   if (!spec.ok())
     return spec.status();
   // What the kernel does not declare means nothing to it.
-  for (const auto &[name, value] : (*text)->tuning)
-    if (auto it = spec->parameters.find(name); it != spec->parameters.end())
-      it->second = value;
+  for (const auto *values : {tuned, &(*text)->tuning})
+    for (const auto &[name, value] : values ? *values : Configs::mapped_type())
+      if (auto it = spec->parameters.find(name); it != spec->parameters.end())
+        it->second = value;
   auto kernel = launch.isCustom() ? device_.loadCustom(*spec, **text)
                                   : device_.load(*spec, **text);
   if (!kernel.ok())
@@ -60,11 +72,31 @@ PreparedPlans::prepareLaunch(const MethodPlan &plan, const PlanLaunch &launch,
   return PreparedLaunch{*kernel, *std::move(sources)};
 }
 
+Result<PreparedLaunch>
+PreparedPlans::prepareTuned(const MethodPlan &plan, const PlanLaunch &launch,
+                            const plan::ProblemClass &kind,
+                            const AttentionConfig &config,
+                            const Configs *tuned) {
+  const Configs::mapped_type *values = nullptr;
+  if (tuned)
+    if (auto it = tuned->find(launch.kernel); it != tuned->end())
+      values = &it->second;
+  auto ready = prepareLaunch(plan, launch, kind, config, values);
+  if (ready.ok() || !values || !mayUseDefault(ready.status()))
+    return ready;
+  auto byDefault = prepareLaunch(plan, launch, kind, config, nullptr);
+  if (byDefault.ok())
+    warnOnce("the configuration that tuning records advise cannot be used, the "
+             "default is: " +
+             ready.status().message());
+  return byDefault;
+}
+
 Result<std::shared_ptr<const PreparedPlan>>
 PreparedPlans::get(const std::shared_ptr<const MethodPlan> &plan,
                    const plan::ProblemClass &kind, PlanScope scope,
-                   const AttentionConfig &config) {
-  const Key key{plan.get(), kind, scope,
+                   const AttentionConfig &config, const Configs *tuned) {
+  const Key key{plan.get(), kind, scope, tuned,
                 plan->takesCustomSource() ? hashText(config.customSource)
                                           : Digest()};
   if (auto kept = prepared_.find(key)) {
@@ -75,18 +107,19 @@ PreparedPlans::get(const std::shared_ptr<const MethodPlan> &plan,
   }
   if (Status status = device_.mayPrepare(config); !status)
     return status;
-  return prepared_.get(key, [&] { return make(plan, kind, scope, config); });
+  return prepared_.get(key,
+                       [&] { return make(plan, kind, scope, config, tuned); });
 }
 
 Result<std::shared_ptr<const PreparedPlan>>
 PreparedPlans::make(const std::shared_ptr<const MethodPlan> &plan,
                     const plan::ProblemClass &kind, PlanScope scope,
-                    const AttentionConfig &config) {
+                    const AttentionConfig &config, const Configs *tuned) {
   PreparedPlan prepared{plan, {}};
   for (const PlanLaunch &launch : plan->launches) {
     if (scope == PlanScope::SelectionOnly && !plan::isSelection(*plan, launch))
       continue;
-    auto ready = prepareLaunch(*plan, launch, kind, config);
+    auto ready = prepareTuned(*plan, launch, kind, config, tuned);
     if (!ready.ok())
       return ready.status();
     prepared.launches.push_back(*std::move(ready));

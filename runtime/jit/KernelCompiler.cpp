@@ -3,6 +3,7 @@
 // Step 5 of 9 in the life of a call (runtime/README.md): compile or find.
 #include "runtime/jit/KernelCompiler.h"
 
+#include "runtime/base/Hash.h"
 #include "runtime/jit/CompileCommand.h"
 #include "runtime/jit/DumpStages.h"
 #include "runtime/jit/StoredParameters.h"
@@ -30,14 +31,22 @@ std::string folderOf(const Target &target) {
   return "kernels/" + family + "/";
 }
 
+/// The name of a kernel's text of `folder`; empty for another text.
+std::string_view kernelNameOf(const kernels_ir::EmbeddedText &text,
+                              const std::string &folder) {
+  if (!text.path.starts_with(folder) || !text.path.ends_with(kSuffix))
+    return "";
+  return text.path.substr(folder.size(),
+                          text.path.size() - folder.size() - kSuffix.size());
+}
+
 Status noSuchKernel(const std::vector<kernels_ir::EmbeddedText> &texts,
                     const std::string &folder, const Target &target,
                     const std::string &kernel) {
   std::vector<std::string_view> names;
   for (const kernels_ir::EmbeddedText &text : texts)
-    if (text.path.starts_with(folder) && text.path.ends_with(kSuffix))
-      names.push_back(text.path.substr(
-          folder.size(), text.path.size() - folder.size() - kSuffix.size()));
+    if (std::string_view name = kernelNameOf(text, folder); !name.empty())
+      names.push_back(name);
   return Status(ErrorCode::Unsupported,
                 fmt::format("kernel {}: expected one that is built in for {} "
                             "({})",
@@ -52,6 +61,17 @@ cache::ArtifactStore storeOf(const Environment &settings) {
 }
 
 } // namespace
+
+std::map<std::string, std::string>
+kernelTextDigests(const std::vector<kernels_ir::EmbeddedText> &texts,
+                  const Target &target) {
+  const std::string folder = folderOf(target);
+  std::map<std::string, std::string> digests;
+  for (const kernels_ir::EmbeddedText &text : texts)
+    if (std::string_view name = kernelNameOf(text, folder); !name.empty())
+      digests.emplace(name, hashText(std::string(text.text)).hex());
+  return digests;
+}
 
 KernelCompiler::KernelCompiler(
     CodeGenerator &generator,

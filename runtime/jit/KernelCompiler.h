@@ -26,6 +26,11 @@ struct KernelText {
   std::map<std::string, std::int64_t> tuning = {};
 };
 
+/// Digest of each kernel's text for a target, by the kernel's name.
+std::map<std::string, std::string>
+kernelTextDigests(const std::vector<kernels_ir::EmbeddedText> &texts,
+                  const Target &target);
+
 /// Thread-safe.
 class KernelCompiler {
 public:

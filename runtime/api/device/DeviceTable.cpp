@@ -3,17 +3,57 @@
 // Opening devices.
 #include "runtime/api/device/DeviceTable.h"
 
+#include "autotune/db/ShippedRecords.h"
 #include "runtime/api/device/CudaDevice.h"
 #include "runtime/api/device/HostDevice.h"
 #include "runtime/base/Log.h"
+#include "runtime/base/ProcessorName.h"
+#include "runtime/jit/AssembleWithPtxas.h"
 
 namespace spargejit::api {
+
+namespace {
+
+autotune::TuningEnvironment hostEnvironment() {
+  autotune::TuningEnvironment here;
+  here.device = processorName();
+  here.assembler = "none";
+  return here;
+}
+
+autotune::TuningEnvironment gpuEnvironment(const cuda::DeviceContext &context,
+                                           const cuda::Driver &driver,
+                                           const Environment &settings) {
+  autotune::TuningEnvironment here;
+  here.device = context.name();
+  here.driver = "CUDA " + driver.versionText();
+  here.assembler = "the driver's";
+  if (!settings.ptxas.empty())
+    if (auto identity = jit::assemblerIdentity(settings.ptxas); identity.ok())
+      here.assembler = *identity;
+  return here;
+}
+
+} // namespace
 
 DeviceTable::DeviceTable(jit::CodeGenerator &generator,
                          const std::vector<kernels_ir::EmbeddedText> &texts,
                          const Environment &settings)
     : generator_(generator), texts_(texts), settings_(settings),
-      host_(std::make_unique<HostDevice>(generator, texts, settings)) {}
+      host_(std::make_unique<HostDevice>(generator, texts, settings),
+            tuningTable(Target(), hostEnvironment())) {}
+
+std::unique_ptr<autotune::TuningTable>
+DeviceTable::tuningTable(const Target &target,
+                         autotune::TuningEnvironment here) const {
+  here.target = target.architecture;
+  // Without a compiler, what runs was made elsewhere: all records are as good.
+  if (jit::hasBuiltInCompiler())
+    here.generator = generator_.identity();
+  return std::make_unique<autotune::TuningTable>(
+      autotune::knownRecords(settings_), std::move(here),
+      jit::kernelTextDigests(texts_, target));
+}
 
 Result<DeviceTable::Entry *> DeviceTable::find(Device device) {
   if (device.kind == DeviceKind::Cpu)
@@ -49,8 +89,11 @@ Result<std::unique_ptr<DeviceTable::Entry>> DeviceTable::openCuda(int ordinal) {
   if (!jit)
     jit = std::make_unique<jit::DeviceJit>(generator_, texts_, settings_,
                                            *target);
+  autotune::TuningEnvironment here =
+      gpuEnvironment(**context, *driver_, settings_);
   return std::make_unique<Entry>(
-      std::make_unique<CudaDevice>(*std::move(context), *jit));
+      std::make_unique<CudaDevice>(*std::move(context), *jit),
+      tuningTable(*target, std::move(here)));
 }
 
 } // namespace spargejit::api

@@ -3,6 +3,7 @@
 // The devices that a process has used so far, each with its prepared plans.
 #pragma once
 
+#include "autotune/db/TuningTable.h"
 #include "runtime/api/PreparedPlans.h"
 #include "runtime/api/device/CallDevice.h"
 #include "runtime/backend/cuda/Driver.h"
@@ -20,9 +21,13 @@ namespace spargejit::api {
 class DeviceTable {
 public:
   struct Entry {
-    explicit Entry(std::unique_ptr<CallDevice> callDevice)
-        : device(std::move(callDevice)), prepared(*device) {}
+    Entry(std::unique_ptr<CallDevice> callDevice,
+          std::unique_ptr<autotune::TuningTable> tuningTable)
+        : device(std::move(callDevice)), tuning(std::move(tuningTable)),
+          prepared(*device) {}
     std::unique_ptr<CallDevice> device;
+    /// What the records advise on this device.
+    std::unique_ptr<autotune::TuningTable> tuning;
     PreparedPlans prepared;
   };
 
@@ -40,6 +45,8 @@ public:
 
 private:
   Result<std::unique_ptr<Entry>> openCuda(int ordinal);
+  std::unique_ptr<autotune::TuningTable>
+  tuningTable(const Target &target, autotune::TuningEnvironment here) const;
 
   jit::CodeGenerator &generator_;
   const std::vector<kernels_ir::EmbeddedText> &texts_;

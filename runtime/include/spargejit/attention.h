@@ -7,6 +7,7 @@
 #include "spargejit/export.h"
 #include "spargejit/status.h"
 #include "spargejit/tensor.h"
+#include "spargejit/tuning.h"
 
 #include <cstdint>
 #include <optional>
@@ -149,5 +150,13 @@ SPARGEJIT_API Result<BlockLists> selectBlocks(const TensorView &q,
 SPARGEJIT_API Status prepare(const TensorView &q, const TensorView &k,
                              const TensorView &v, const AttentionConfig &config,
                              const AttentionOutputs &outputs = {});
+
+/// Which configuration such a call's attention kernel has, and how well the
+/// tuning record behind it fits. The tensors' memory is not looked at; nothing
+/// is compiled.
+SPARGEJIT_API Result<TuningInfo> tuningOf(const TensorView &q,
+                                          const TensorView &k,
+                                          const TensorView &v,
+                                          const AttentionConfig &config);
 
 } // namespace spargejit

@@ -8,3 +8,4 @@
 #include "spargejit/library.h"
 #include "spargejit/status.h"
 #include "spargejit/tensor.h"
+#include "spargejit/tuning.h"

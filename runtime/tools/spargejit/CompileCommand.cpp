@@ -154,7 +154,14 @@ Result<int> compile(const CompileOptions &options) {
   progress.expect(static_cast<double>(kernels.size()));
   for (const MethodKernel &kernel : kernels) {
     progress.step("compiling " + kernel.spec.kernel, 1);
-    if (Status status = writer->add(kernel); !status)
+    Status status = writer->add(kernel);
+    if (!status && kernel.isAdvised &&
+        status.code() == ErrorCode::CompileFailed) {
+      report::note("left out, though a tuning record advises it: " +
+                   status.message());
+      continue;
+    }
+    if (!status)
       return status;
   }
   for (const std::string &method : methodsOf(options))

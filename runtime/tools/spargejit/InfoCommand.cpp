@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `spargejit info`: what this build is and what it finds on this machine.
+#include "autotune/db/ShippedRecords.h"
 #include "kernels_ir/embed/EmbeddedTexts.h"
 #include "runtime/base/Environment.h"
 #include "runtime/jit/CodeGenerator.h"
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <memory>
 
 namespace spargejit::tool {
@@ -80,6 +82,21 @@ Json toJson(const LibraryInfo &library) {
   return json;
 }
 
+/// How many there are of each device.
+std::string describeRecords() {
+  const Result<Environment> &settings = environment();
+  if (!settings || !settings->usesRecords)
+    return "none are used";
+  std::map<std::string, int> counts;
+  for (const autotune::TuningRecord &record : autotune::knownRecords(*settings))
+    ++counts[record.environment.device];
+  std::string text;
+  for (const auto &[device, count] : counts)
+    text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", count, device);
+  return fmt::format("{} ({} shipped)", text.empty() ? "none" : text,
+                     autotune::shippedRecords().size());
+}
+
 std::string describeEnvironment() {
   const Result<Environment> &settings = environment();
   if (!settings)
@@ -116,6 +133,7 @@ void printText() {
   table.text("command runs on", "cpu");
   table.gap();
   table.text("cache", describeCache());
+  table.text("tuning records", describeRecords());
   table.text("settings", describeEnvironment());
   table.text("methods",
              fmt::format("{}", fmt::join(namesOf("methods/"), ", ")));
@@ -140,6 +158,7 @@ void printAsJson() {
   json["libnvrtc"] = toJson(probeNvrtc());
   json["command_runs_on"] = {"cpu"};
   json["cache"] = cacheAsJson();
+  json["tuning_records"] = describeRecords();
   json["settings"] = describeEnvironment();
   json["methods"] = namesOf("methods/");
   json["kernels"] = kernelNames();

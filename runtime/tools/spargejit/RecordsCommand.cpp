@@ -2,6 +2,7 @@
 //
 // `spargejit records`: reads, merges and checks files of tuning records.
 #include "autotune/db/RecordFile.h"
+#include "autotune/db/ShippedRecords.h"
 #include "autotune/db/TuningDb.h"
 #include "autotune/search/ProblemFacts.h"
 #include "autotune/space/ConfigSpace.h"
@@ -31,6 +32,8 @@ was tried. Files may be appended to each other.
 Examples:
   spargejit records list h200.jsonl
   spargejit records best h200.jsonl --json
+  spargejit records best
+  spargejit records best h200.jsonl -o autotune/records/attention_fwd.jsonl
   spargejit records merge a.jsonl b.jsonl -o both.jsonl
   spargejit records check both.jsonl)";
 
@@ -43,10 +46,17 @@ struct RecordsOptions {
   bool json = false;
 };
 
-/// All files' records; notes the lines that were skipped, and counts them.
+/// All files' records, or those that calls look at where there is no file;
+/// notes the lines that were skipped, and counts them.
 Result<std::vector<TuningRecord>> readAll(const std::vector<std::string> &files,
                                           std::size_t *skipped = nullptr) {
   std::vector<TuningRecord> records;
+  if (files.empty()) {
+    const Result<Environment> &settings = environment();
+    if (!settings)
+      return settings.status();
+    return autotune::knownRecords(*settings);
+  }
   for (const std::string &path : files) {
     auto file = autotune::readRecords(path);
     if (!file)
@@ -147,10 +157,16 @@ Result<int> printRecords(const RecordsOptions &options) {
   auto records = readAll(options.files);
   if (!records)
     return records.status();
-  print(options.best->parsed()
-            ? autotune::bestRecords(autotune::mergeRecords(*records))
-            : *records,
-        options.json);
+  if (options.best->parsed())
+    records = autotune::bestRecords(autotune::mergeRecords(*records));
+  if (options.output.empty()) {
+    print(*records, options.json);
+    return 0;
+  }
+  if (Status status = autotune::writeRecords(options.output, *records); !status)
+    return std::move(status).withContext("-o");
+  report::note(fmt::format("{} records, written to {}", records->size(),
+                           options.output));
   return 0;
 }
 
@@ -169,13 +185,21 @@ CommandBody addRecordsCommand(CLI::App &app) {
       "merge", "Join files, with the latest record of each trial");
   CLI::App *checking = command->add_subcommand(
       "check", "Say which records are of no use to this build");
-  for (CLI::App *each :
-       {options->list, options->best, options->merge, checking})
-    each->add_option("FILE", options->files, "Files of records (.jsonl)")
-        ->type_name("")
-        ->required();
+  for (CLI::App *each : {options->list, options->best, checking})
+    each->add_option("FILE", options->files,
+                     "Files of records (.jsonl); those that calls look at "
+                     "(shipped, SPARGEJIT_RECORDS, the user's) unless given")
+        ->type_name("");
+  options->merge
+      ->add_option("FILE", options->files, "Files of records (.jsonl)")
+      ->type_name("")
+      ->required();
   for (CLI::App *each : {options->list, options->best, checking})
     each->add_flag("--json", options->json, "Print JSON");
+  options->best
+      ->add_option("-o,--output", options->output,
+                   "File to write them to, instead of printing")
+      ->type_name("FILE");
   options->merge->add_option("-o,--output", options->output, "File to write")
       ->type_name("FILE")
       ->required();

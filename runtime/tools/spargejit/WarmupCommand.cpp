@@ -15,7 +15,6 @@
 #include <fmt/ranges.h>
 
 #include <memory>
-#include <set>
 
 namespace spargejit::tool {
 
@@ -57,29 +56,24 @@ Status prepareOne(const autotune::ProblemShape &problem,
   config.maskBlockQ = problem.maskBlockQ;
   config.maskBlockKv = problem.maskBlockKv;
   config.causal = problem.causal;
-  // A service reserves its workspace itself: one row of blocks is enough here.
-  TensorView q = shapeOf(problem, 1, problem.maskBlockQ, device);
-  TensorView k = shapeOf(problem, 1, problem.maskBlockKv, device);
+  config.topK = problem.density;
+  // Which configuration records advise depends on the sizes; the workspace that
+  // is reserved for them goes with the process.
+  TensorView q = shapeOf(problem, problem.qHeads, problem.qLen, device);
+  TensorView k = shapeOf(problem, problem.kvHeads, problem.kvLen, device);
   return prepare(q, k, k, config);
 }
 
-/// A class of problems needs its kernels once, whatever its lengths.
 Result<std::vector<autotune::ProblemShape>>
-classesOf(const std::vector<std::string> &lists) {
-  std::vector<autotune::ProblemShape> classes;
-  std::set<std::string> seen;
+problemsOf(const std::vector<std::string> &lists) {
+  std::vector<autotune::ProblemShape> problems;
   for (const std::string &list : lists) {
-    auto problems = autotune::problemList(list);
-    if (!problems)
-      failUsage("--problems", problems.status().message());
-    for (const autotune::ProblemShape &problem : *problems)
-      if (seen.insert(fmt::format("{} {} {}x{} {}", dataTypeName(problem.dtype),
-                                  problem.headDim, problem.maskBlockQ,
-                                  problem.maskBlockKv, problem.causal))
-              .second)
-        classes.push_back(problem);
+    auto named = autotune::problemList(list);
+    if (!named)
+      failUsage("--problems", named.status().message());
+    problems.insert(problems.end(), named->begin(), named->end());
   }
-  return classes;
+  return problems;
 }
 
 Result<int> warmUp(const WarmupOptions &options) {
@@ -87,13 +81,13 @@ Result<int> warmUp(const WarmupOptions &options) {
   std::vector<std::string> methods = options.methods;
   if (methods.empty())
     methods = plan::MethodLibrary().names();
-  auto classes = classesOf(options.problems);
-  if (!classes)
-    return classes.status();
+  auto problems = problemsOf(options.problems);
+  if (!problems)
+    return problems.status();
   report::Progress progress;
-  progress.expect(static_cast<double>(classes->size() * methods.size()));
+  progress.expect(static_cast<double>(problems->size() * methods.size()));
   std::size_t leftOut = 0;
-  for (const autotune::ProblemShape &problem : *classes)
+  for (const autotune::ProblemShape &problem : *problems)
     for (const std::string &method : methods) {
       progress.step("preparing " + method, 1);
       Status status = prepareOne(problem, method, device);
@@ -110,7 +104,7 @@ Result<int> warmUp(const WarmupOptions &options) {
   progress.finish();
   const Counters done = counters();
   if (options.json)
-    printJson({{"classes", classes->size()},
+    printJson({{"problems", problems->size()},
                {"methods", methods},
                {"left_out", leftOut},
                {"kernels_compiled", done.kernelsCompiled},

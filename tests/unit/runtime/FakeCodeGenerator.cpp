@@ -120,6 +120,9 @@ FakeCodeGenerator::compileKernel(const std::string &, const std::string &,
     artifact.launch =
         selectBlocksInfo(spec.target.isHost() ? sizeOf(spec, "tile_rows") : 16);
   } else {
+    lastTileKv = sizeOf(spec, "tile_kv");
+    if (lastTileKv == refusedTileKv)
+      return Status(ErrorCode::CompileFailed, "a tile that is refused");
     artifact.launch = attentionInfo(sizeOf(spec, "tile_q"));
     artifact.code = std::to_string(sizeOf(spec, "mask_block_q")) + "x" +
                     std::to_string(sizeOf(spec, "mask_block_kv"));

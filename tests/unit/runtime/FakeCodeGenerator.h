@@ -40,6 +40,10 @@ public:
   std::atomic<int> listed{0};
   std::atomic<int> compiled{0};
   std::atomic<int> loaded{0};
+  /// Of the attention kernel compiled last.
+  std::atomic<std::int64_t> lastTileKv{0};
+  /// An attention kernel with this tile does not compile.
+  std::int64_t refusedTileKv = -1;
   /// Where set, compileKernel and loadHostKernel fail with it.
   std::string compileFailure;
   std::string loadFailure;

@@ -3,11 +3,16 @@
 // KernelOptions.h.
 #include "runtime/tools/spargejit/options/KernelOptions.h"
 
+#include "autotune/db/ShippedRecords.h"
+#include "autotune/db/TuningDb.h"
 #include "kernels_ir/embed/EmbeddedTexts.h"
+#include "runtime/base/Environment.h"
+#include "runtime/base/Hash.h"
 #include "runtime/jit/CodeGenerator.h"
 #include "runtime/plan/DefaultTuning.h"
 #include "runtime/plan/MethodLibrary.h"
 #include "runtime/plan/Planner.h"
+#include "runtime/plan/TunedProblem.h"
 #include "runtime/tools/spargejit/files/FileAccess.h"
 #include "runtime/tools/spargejit/problem/ElementTypes.h"
 
@@ -154,6 +159,40 @@ Result<KernelSource> readKernelFile(const std::string &path) {
       !status)
     return status;
   return source;
+}
+
+/// `spec` with each configuration that the records have for its class.
+std::vector<KernelSpec> tunedSpecs(const KernelSource &source,
+                                   const KernelSpec &spec,
+                                   const KernelOptions &options) {
+  if (!environment().ok())
+    return {};
+  static const autotune::TuningDb kRecords(
+      autotune::knownRecords(*environment()));
+  const plan::ProblemClass kind = problemClass(options);
+  auto lists = spec.parameters.find("has_lists");
+  autotune::ProblemShape problem;
+  problem.dtype = kind.dtype;
+  problem.headDim = kind.headDim;
+  problem.maskBlockQ = kind.maskBlockQ;
+  problem.maskBlockKv = kind.maskBlockKv;
+  problem.causal = kind.causal;
+  const bool isSparse = lists != spec.parameters.end() &&
+                        lists->second == ParameterValue(std::int64_t{1});
+  problem.density = isSparse ? plan::kUnknownDensity : 1;
+  autotune::TuningEnvironment environment;
+  environment.target = options.arch;
+  environment.kernelText = hashText(source.text).hex();
+  std::vector<KernelSpec> specs;
+  for (const auto &config :
+       kRecords.configsOfClass(source.kernel, problem, environment)) {
+    KernelSpec tuned = spec;
+    for (const auto &[name, value] : config)
+      if (auto it = tuned.parameters.find(name); it != tuned.parameters.end())
+        it->second = value;
+    specs.push_back(std::move(tuned));
+  }
+  return specs;
 }
 
 } // namespace
@@ -311,6 +350,8 @@ kernelsOfMethod(const std::string &method, const KernelOptions &options) {
         *plan, launch, problemClass(options), targetOf(options), *parameters);
     if (!spec)
       return spec.status();
+    for (KernelSpec &tuned : tunedSpecs(*source, *spec, options))
+      kernels.push_back({*source, std::move(tuned), true});
     kernels.push_back({*std::move(source), *std::move(spec)});
   }
   return kernels;

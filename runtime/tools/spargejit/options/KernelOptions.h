@@ -51,11 +51,15 @@ Result<KernelSource> findKernel(const std::string &kernel,
 Result<KernelSpec> makeSpec(const KernelSource &source,
                             const KernelOptions &options);
 
-/// The specs of all kernels that `method` needs for the options. Without --set.
-/// Unsupported when one does not exist for the architecture.
+/// The specs of all kernels that `method` needs for the options, with the
+/// default tuning and with every other that tuning records advise for problems
+/// of this class. Without --set. Unsupported when one does not exist for the
+/// architecture.
 struct MethodKernel {
   KernelSource source;
   KernelSpec spec;
+  /// Of a record, and so not needed where it does not compile.
+  bool isAdvised = false;
 };
 Result<std::vector<MethodKernel>> kernelsOfMethod(const std::string &method,
                                                   const KernelOptions &options);

@@ -246,6 +246,25 @@ Status deviceFailure(const Status &status, const std::string &device) {
                                            device, message));
 }
 
+Result<TuningInfo> tuningFor(const PreparedProblem &problem) {
+  const problem::AttentionInputs &inputs = problem.inputsOnDevice;
+  return tuningOf(inputs.qView, inputs.kView, inputs.vView, problem.config);
+}
+
+/// "nearest shape: wan-14b-480p-dense, distance 1.2 (tile_kv=128, …)".
+std::string tuningText(const PreparedProblem &problem) {
+  auto tuning = tuningFor(problem);
+  if (!tuning)
+    return "unknown";
+  std::string text = matchQualityName(tuning->quality);
+  if (tuning->quality == MatchQuality::Default)
+    return text + ", no record fits";
+  text += ": " + tuning->problem;
+  if (tuning->distance > 0)
+    text += fmt::format(", distance {:.2g}", tuning->distance);
+  return fmt::format("{} ({})", text, tuning->config);
+}
+
 } // namespace
 
 void addProblemOptions(CLI::App &command, ProblemOptions &options) {
@@ -350,6 +369,11 @@ Json describeAsJson(const PreparedProblem &problem) {
   json["device"] = deviceText(device);
   if (device.kind == DeviceKind::Cpu)
     json["threads"] = config.threads == 0 ? processorCount() : config.threads;
+  if (auto tuning = tuningFor(problem))
+    json["tuning"] = {{"match", matchQualityName(tuning->quality)},
+                      {"distance", tuning->distance},
+                      {"problem", tuning->problem},
+                      {"config", tuning->config}};
   return json;
 }
 
@@ -390,7 +414,8 @@ describeAsText(const PreparedProblem &problem) {
   return {{"input", inputs.description},
           {"shape", shape},
           {"method", method},
-          {"device", device}};
+          {"device", device},
+          {"tuning", tuningText(problem)}};
 }
 
 } // namespace spargejit::tool
