@@ -175,6 +175,7 @@ LogicalResult HostEmitter::emitOp(Operation *op) {
       })
       .Case([&](tile::LoadOp o) { return emitLoad(o); })
       .Case([&](tile::LoadScalarOp o) { return emitLoadScalar(o); })
+      .Case([&](tile::LoadValuesOp o) { return emitLoadValues(o); })
       .Case([&](tile::GatherOp o) { return emitGather(o); })
       .Case([&](tile::GatherPositionsOp o) { return emitGatherPositions(o); })
       .Case([&](tile::StoreOp o) { return emitStore(o); })
@@ -227,8 +228,10 @@ void HostEmitter::emitSlice(tile::SliceOp op) {
   size_t first = op.getIndices().size();
   view.rows = global.sizes[first];
   view.rowStride = global.strides[first];
-  if (view.rank == 2)
+  if (view.rank == 2) {
     view.columns = global.sizes[first + 1];
+    view.columnStride = global.strides[first + 1];
+  }
   views_[op.getResult()] = view;
 }
 

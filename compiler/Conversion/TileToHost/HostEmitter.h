@@ -51,7 +51,7 @@ private:
   struct View {
     Type elementType;
     int64_t rank = 0;
-    Value pointer, rows, columns, rowStride;
+    Value pointer, rows, columns, rowStride, columnStride;
   };
   struct Scratch {
     Value pointer;
@@ -103,6 +103,7 @@ private:
   LogicalResult emitGatherPositions(tile::GatherPositionsOp op);
   LogicalResult emitStore(tile::StoreOp op);
   LogicalResult emitLoadScalar(tile::LoadScalarOp op);
+  LogicalResult emitLoadValues(tile::LoadValuesOp op);
   LogicalResult emitScratch(tile::ScratchOp op);
   LogicalResult emitScratchLoad(tile::ScratchLoadOp op);
   LogicalResult emitScratchStore(tile::ScratchStoreOp op);

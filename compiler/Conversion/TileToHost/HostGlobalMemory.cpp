@@ -30,7 +30,8 @@ Value HostEmitter::convert(Value value, Type element) {
 
 /// Copies `columns` elements of one row of a matrix view to destination(c), or
 /// zeros where the view ends. `contiguous`: eight destinations in a row are
-/// neighbours, so that eight elements move at once.
+/// neighbours, so that eight elements move at once where those of the view are
+/// neighbours too.
 void HostEmitter::copyRow(const View &view, Value valid, Value row,
                           Value column, int64_t columns, Type toType,
                           function_ref<Value(Value)> destination,
@@ -41,7 +42,11 @@ void HostEmitter::copyRow(const View &view, Value valid, Value row,
       b_, loc_, valid,
       arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::sge, available,
                             index(columns)));
-  Value start = add(mul(row, view.rowStride), column);
+  whole = arith::AndIOp::create(
+      b_, loc_, whole,
+      arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::eq,
+                            view.columnStride, index(1)));
+  Value start = mul(row, view.rowStride);
   int64_t fromBytes = elementBytes(view.elementType);
   int64_t toBytes = elementBytes(toType);
 
@@ -53,8 +58,8 @@ void HostEmitter::copyRow(const View &view, Value valid, Value row,
                   Type type = view.elementType;
                   if (wide)
                     type = VectorType::get({kHostCopyLanes}, type);
-                  Value from =
-                      pointerAt(view.pointer, view.elementType, add(start, c));
+                  Value from = pointerAt(view.pointer, view.elementType,
+                                         add(start, add(column, c)));
                   store(convert(load(type, from, fromBytes), toType),
                         destination(c), toBytes);
                   return SmallVector<Value>{};
@@ -62,15 +67,17 @@ void HostEmitter::copyRow(const View &view, Value valid, Value row,
         scf::YieldOp::create(b_, loc_);
       },
       [&](OpBuilder &, Location) {
-        // The rest of a row that ends early, one element at a time.
+        // A row that ends early, or whose elements are apart, one element at
+        // a time.
         Value end =
             arith::SelectOp::create(b_, loc_, valid, available, index(0));
         forEach(columns, [&](Value c) {
           auto element = scf::IfOp::create(
               b_, loc_, less(c, end),
               [&](OpBuilder &, Location) {
-                Value from =
-                    pointerAt(view.pointer, view.elementType, add(start, c));
+                Value position = mul(add(column, c), view.columnStride);
+                Value from = pointerAt(view.pointer, view.elementType,
+                                       add(start, position));
                 Value x = load(view.elementType, from, fromBytes);
                 scf::YieldOp::create(b_, loc_, convert(x, toType));
               },
@@ -274,6 +281,33 @@ LogicalResult HostEmitter::emitLoadScalar(tile::LoadScalarOp op) {
   Value from = pointerAt(view.pointer, view.elementType, position);
   scalars_.map(op.getResult(),
                load(view.elementType, from, elementBytes(view.elementType)));
+  return success();
+}
+
+LogicalResult HostEmitter::emitLoadValues(tile::LoadValuesOp op) {
+  const View &view = views_[op.getView()];
+  RankedTensorType type = tileType(op.getResult());
+  Type element = type.getElementType();
+  Value buffer = allocate(type);
+  Value first = scalar(op.getFirst()), otherwise = scalar(op.getOtherwise());
+  // Also the padding of the last panel, so that lanes hold defined values.
+  forEach(bufferElements(type), [&](Value i) {
+    Value position = add(first, i);
+    auto loaded = scf::IfOp::create(
+        b_, loc_, less(position, view.rows),
+        [&](OpBuilder &, Location) {
+          Value from =
+              pointerAt(view.pointer, element, mul(position, view.rowStride));
+          scf::YieldOp::create(b_, loc_,
+                               load(element, from, elementBytes(element)));
+        },
+        [&](OpBuilder &, Location) {
+          scf::YieldOp::create(b_, loc_, otherwise);
+        });
+    store(loaded.getResult(0), pointerAt(buffer, element, i),
+          elementBytes(element));
+  });
+  buffers_[op.getResult()] = buffer;
   return success();
 }
 

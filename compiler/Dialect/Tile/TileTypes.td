@@ -69,7 +69,8 @@ def Tile_GlobalType : Tile_Type<"Global", "global"> {
   let summary = "A tensor argument of a kernel, in global memory";
   let description = [{
     `rank` sizes and strides that are only known when the kernel runs; the last
-    stride is 1. May be absent (`tile.is_present`).
+    stride is 1 (on the host, what `tile.load` alone reads may have any). May be
+    absent (`tile.is_present`).
   }];
   let parameters = (ins "int64_t":$rank, "::mlir::Type":$elementType);
   let assemblyFormat = "`<` $rank `x` $elementType `>`";

@@ -60,3 +60,21 @@ tile.kernel @scratch(%x: !tile.global<4 x f32>) parameters [rows] grid %x by row
   %ones = tile.splat %one : i32 -> tensor<16x16xi32>
   tile.scratch_store %ones, %scratch[%c0] : tensor<16x16xi32>, !tile.scratch<16, i32>
 }
+
+// A vector of any stride: an element inside the view is read, the others are what is said.
+// CHECK-LABEL: llvm.func @vector(
+// CHECK: scf.for
+// CHECK: arith.cmpi slt
+// CHECK-NEXT: scf.if {{.*}} -> (f32)
+// CHECK: arith.muli
+// CHECK: llvm.load {{.*}} -> f32
+// CHECK: } else {
+// CHECK-NEXT: scf.yield %cst : f32
+// CHECK: llvm.return
+tile.kernel @vector(%x: !tile.global<3 x f32>) parameters [rows] grid %x by rows {
+  %c0 = arith.constant 0 : index
+  %view = tile.slice %x[%c0, %c0] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+  %f1 = arith.constant 1.0 : f32
+  %a = tile.load_values %view[%c0] otherwise %f1 : !tile.view<1 x f32>, f32 -> tensor<16xf32>
+  tile.store %a, %view[%c0] : tensor<16xf32>, !tile.view<1 x f32>
+}
