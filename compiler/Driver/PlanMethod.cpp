@@ -35,23 +35,27 @@ PlanValue planValueOf(mlir::Value value) {
     return plan;
   }
   using Kind = PlanValue::Kind;
-  plan.kind = llvm::TypeSwitch<mlir::Type, Kind>(value.getType())
-                  .Case([](sparge::CallTensorType type) {
-                    constexpr Kind kKinds[] = {Kind::Query, Kind::Key,
-                                               Kind::Value, Kind::Output};
-                    return kKinds[static_cast<unsigned>(type.getRole())];
-                  })
-                  .Case([](sparge::PooledType type) {
-                    return type.getRole() == sparge::Role::Query
-                               ? Kind::PooledQuery
-                               : Kind::PooledKey;
-                  })
-                  .Case([&](sparge::ListsType) {
-                    return value.getDefiningOp<sparge::CallerListsOp>()
-                               ? Kind::CallerLists
-                               : Kind::Lists;
-                  })
-                  .Case([](sparge::LseType) { return Kind::Lse; });
+  plan.kind =
+      llvm::TypeSwitch<mlir::Type, Kind>(value.getType())
+          .Case([](sparge::CallTensorType type) {
+            constexpr Kind kKinds[] = {Kind::Query,  Kind::Key,    Kind::Value,
+                                       Kind::Output, Kind::DQuery, Kind::DKey,
+                                       Kind::DValue, Kind::DOutput};
+            return kKinds[static_cast<unsigned>(type.getRole())];
+          })
+          .Case([](sparge::PooledType type) {
+            return type.getRole() == sparge::Role::Query ? Kind::PooledQuery
+                                                         : Kind::PooledKey;
+          })
+          .Case([&](sparge::ListsType) {
+            return value.getDefiningOp<sparge::CallerListsOp>()
+                       ? Kind::CallerLists
+                       : Kind::Lists;
+          })
+          .Case([](sparge::KeyListsType) { return Kind::KeyLists; })
+          .Case([](sparge::LseType) { return Kind::Lse; })
+          .Case([](sparge::DLseType) { return Kind::DLse; })
+          .Case([](sparge::DeltaType) { return Kind::Delta; });
   return plan;
 }
 
@@ -125,6 +129,9 @@ private:
       if (mlir::isa<sparge::ListsType>(value.getType())) {
         launch.arguments.push_back({"indices", index});
         launch.arguments.push_back({"counts", index});
+      } else if (mlir::isa<sparge::KeyListsType>(value.getType())) {
+        launch.arguments.push_back({"key_indices", index});
+        launch.arguments.push_back({"key_counts", index});
       } else {
         launch.arguments.push_back({name.str(), index});
       }

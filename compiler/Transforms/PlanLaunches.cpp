@@ -51,7 +51,15 @@ LogicalResult checkRatio(Operation *op, StringRef name, Value ratio) {
 LogicalResult checkOp(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<ParameterOp, CallerListsOp, arith::ConstantOp, ReturnOp, PoolOp,
-            AttentionOp>([](auto) { return success(); })
+            InvertBlocksOp, AttentionBackwardOp>([](auto) { return success(); })
+      .Case([](AttentionOp attention) -> LogicalResult {
+        // Its output would be bound to the memory of the forward pass's.
+        if (cast<MethodOp>(attention->getParentOp()).isBackward())
+          return emitUnsupported(attention)
+                 << "no launch computes attention in a backward pass; take its "
+                    "results as arguments";
+        return success();
+      })
       .Case([](ScoreAndSelectOp select) {
         if (failed(checkRatio(select, "top_k", select.getTopK())))
           return failure();
@@ -78,9 +86,23 @@ LogicalResult checkOp(Operation *op) {
       });
 }
 
+/// An error unless the gradients are those of one attention_backward, and every
+/// value is an op's.
+LogicalResult checkGradients(ReturnOp returned) {
+  ValueRange values = returned.getValues();
+  auto backward = cast<AttentionBackwardOp>(values[0].getDefiningOp());
+  if (values != ValueRange(backward.getResults()))
+    return returned.emitError() << "expects the gradients that one "
+                                   "sparge.attention_backward makes, got those "
+                                   "of several";
+  return success();
+}
+
 /// An error unless what is returned comes from one attention, whose launch the
 /// caller's output and lse can be given to.
 LogicalResult checkReturn(ReturnOp returned) {
+  if (cast<MethodOp>(returned->getParentOp()).isBackward())
+    return checkGradients(returned);
   // Nothing else that passed checkOp makes an output.
   auto attention = cast<AttentionOp>(returned.getValues()[0].getDefiningOp());
   for (Value value : returned.getValues().drop_front()) {
@@ -119,6 +141,13 @@ public:
     resultNames_.push_back(name);
     return *this;
   }
+  /// Binds an argument that the kernel writes and that is no op's result yet;
+  /// stands after all of writes().
+  LaunchBuilder &makes(StringRef name, Type type) {
+    newTypes_.push_back(type);
+    resultNames_.push_back(name);
+    return *this;
+  }
   LaunchBuilder &parameter(StringRef name, int64_t value) {
     parameters_.push_back(
         rewriter_.getNamedAttr(name, rewriter_.getI64IntegerAttr(value)));
@@ -130,18 +159,25 @@ public:
       sources_.push_back(rewriter_.getNamedAttr(name, code));
     return *this;
   }
-  /// Puts the launch in the place of `op`.
-  void replace(Operation *op) {
+  /// Puts the launch before `op`, a part of which it does.
+  LaunchOp insertBefore(Operation *op) {
     rewriter_.setInsertionPoint(op);
+    auto types = llvm::to_vector(TypeRange(ValueRange(replaced_)));
+    types.append(newTypes_);
     auto launch = LaunchOp::create(
-        rewriter_, op->getLoc(), TypeRange(ValueRange(replaced_)), kernel_,
-        operands_, rewriter_.getStrArrayAttr(argumentNames_),
+        rewriter_, op->getLoc(), types, kernel_, operands_,
+        rewriter_.getStrArrayAttr(argumentNames_),
         rewriter_.getStrArrayAttr(resultNames_),
         rewriter_.getDictionaryAttr(parameters_),
         sources_.empty() ? DictionaryAttr()
                          : rewriter_.getDictionaryAttr(sources_));
-    for (auto [before, after] : llvm::zip_equal(replaced_, launch.getOutputs()))
+    for (auto [before, after] : llvm::zip_first(replaced_, launch.getOutputs()))
       rewriter_.replaceAllUsesWith(before, after);
+    return launch;
+  }
+  /// Puts the launch in the place of `op`.
+  void replace(Operation *op) {
+    insertBefore(op);
     rewriter_.eraseOp(op);
   }
 
@@ -149,6 +185,7 @@ private:
   StringRef kernel_;
   IRRewriter &rewriter_;
   SmallVector<Value> operands_, replaced_;
+  SmallVector<Type> newTypes_;
   SmallVector<StringRef> argumentNames_, resultNames_;
   SmallVector<NamedAttribute> parameters_, sources_;
 };
@@ -197,6 +234,47 @@ void planAttention(IRRewriter &rewriter, AttentionOp op) {
   launch.parameter("has_lists", op.getLists() != nullptr).replace(op);
 }
 
+void planInvertBlocks(IRRewriter &rewriter, InvertBlocksOp op) {
+  LaunchBuilder("invert_blocks", rewriter)
+      .reads("lists", op.getLists())
+      .writes("key_lists", op.getKeyLists())
+      .replace(op);
+}
+
+/// What both kernels of gradients read.
+void readBackwardTensors(LaunchBuilder &launch, AttentionBackwardOp op,
+                         Value delta) {
+  launch.reads("q", op.getQ())
+      .reads("k", op.getK())
+      .reads("v", op.getV())
+      .reads("d_o", op.getDO())
+      .reads("lse", op.getLse())
+      .reads("delta", delta)
+      .parameter("has_lists", op.getLists() != nullptr);
+}
+
+void planAttentionBackward(IRRewriter &rewriter, AttentionBackwardOp op) {
+  LaunchBuilder rows("attention_bwd_delta", rewriter);
+  rows.reads("o", op.getO())
+      .reads("d_o", op.getDO())
+      .reads("d_lse", op.getDLse())
+      .makes("delta", DeltaType::get(op.getContext()));
+  Value delta = rows.insertBefore(op).getOutputs()[0];
+
+  LaunchBuilder queries("attention_bwd_q", rewriter);
+  readBackwardTensors(queries, op, delta);
+  queries.reads("lists", op.getLists())
+      .writes("d_q", op.getDQ())
+      .insertBefore(op);
+
+  LaunchBuilder keys("attention_bwd_kv", rewriter);
+  readBackwardTensors(keys, op, delta);
+  keys.reads("key_lists", op.getKeyLists())
+      .writes("d_k", op.getDK())
+      .writes("d_v", op.getDV())
+      .replace(op);
+}
+
 struct PlanLaunches : public impl::SpargePlanLaunchesPassBase<PlanLaunches> {
   void runOnOperation() override {
     Block &body = getOperation().getBody().front();
@@ -222,6 +300,12 @@ struct PlanLaunches : public impl::SpargePlanLaunchesPassBase<PlanLaunches> {
           })
           .Case([&](AttentionOp attention) {
             planAttention(rewriter, attention);
+          })
+          .Case([&](InvertBlocksOp invert) {
+            planInvertBlocks(rewriter, invert);
+          })
+          .Case([&](AttentionBackwardOp backward) {
+            planAttentionBackward(rewriter, backward);
           });
     }
     numLaunches += llvm::range_size(body.getOps<LaunchOp>());

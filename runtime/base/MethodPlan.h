@@ -26,6 +26,14 @@ struct PlanValue {
     Lse,         ///< float32 [batch, qHeads, qLen]
     Scalar,      ///< float64 taken from AttentionConfig by name
     Constant,    ///< float64 written in the method file
+    DOutput,     ///< gradient of o, caller's; any strides
+    DLse,        ///< gradient of lse, float32, caller's; may be absent
+    Delta,       ///< float32 [batch, qHeads, qLen], between launches
+    KeyLists,    ///< lists of query blocks by key block: two tensors, int32
+                 ///< [batch, qHeads, kvBlocks, qBlocks] and without the last
+    DQuery,      ///< gradient of q, caller's or new
+    DKey,        ///< gradient of k, caller's or new
+    DValue,      ///< gradient of v, caller's or new
   };
   Kind kind = Kind::Query;
   /// Scalar: "top_k" (share of key blocks), "top_p" (probability mass).
@@ -36,9 +44,10 @@ struct PlanValue {
 
 /// A kernel's argument, by the name it has in the kernel text, and the value it
 /// gets (an index into MethodPlan::values). A value of kind Lists or
-/// CallerLists is bound twice: to "indices" and to "counts". Arguments that
-/// follow from the problem alone ("softmax_scale", "q_len", "kv_len") are not
-/// listed; tensor arguments that are neither are absent.
+/// CallerLists is bound twice: to "indices" and to "counts"; KeyLists to
+/// "key_indices" and to "key_counts". Arguments that follow from the problem
+/// alone ("softmax_scale", "q_len", "kv_len") are not listed; tensor arguments
+/// that are neither are absent.
 struct PlanArgument {
   std::string name;
   int value = 0;
@@ -80,6 +89,14 @@ struct MethodPlan {
       for (const PlanSource &source : launch.sources)
         if (source.text.empty())
           return true;
+    return false;
+  }
+  /// True for a backward pass: it takes what a forward pass left and makes
+  /// gradients.
+  bool isBackward() const {
+    for (const PlanValue &value : values)
+      if (value.kind == PlanValue::Kind::DOutput)
+        return true;
     return false;
   }
   /// True when some launch makes block lists.

@@ -18,19 +18,49 @@ LogicalResult AttentionOp::inferReturnTypes(
   return success();
 }
 
-LogicalResult AttentionOp::verify() {
-  const struct {
-    StringLiteral name;
-    Type type;
-    Role role;
-  } operands[] = {{"q", getQ().getType(), Role::Query},  // C1
-                  {"k", getK().getType(), Role::Key},    // C2
-                  {"v", getV().getType(), Role::Value}}; // C3
+/// An operand that must have one role.
+struct RoledOperand {
+  StringLiteral name;
+  Type type;
+  Role role;
+};
+
+static LogicalResult verifyRoles(Operation *op,
+                                 ArrayRef<RoledOperand> operands) {
   for (const auto &[name, type, role] : operands) {
-    auto expected = CallTensorType::get(getContext(), role);
+    auto expected = CallTensorType::get(op->getContext(), role);
     if (type != expected)
-      return emitOpError() << "expects " << name << " of type " << expected
-                           << ", got " << type;
+      return op->emitOpError() << "expects " << name << " of type " << expected
+                               << ", got " << type;
   }
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  return verifyRoles(*this, {{"q", getQ().getType(), Role::Query},   // C1
+                             {"k", getK().getType(), Role::Key},     // C2
+                             {"v", getV().getType(), Role::Value}}); // C3
+}
+
+LogicalResult AttentionBackwardOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location>, ValueRange, DictionaryAttr,
+    OpaqueProperties, RegionRange, SmallVectorImpl<Type> &inferredReturnTypes) {
+  // C7
+  for (Role role : {Role::DQuery, Role::DKey, Role::DValue})
+    inferredReturnTypes.push_back(CallTensorType::get(context, role));
+  return success();
+}
+
+LogicalResult AttentionBackwardOp::verify() {
+  if (failed(verifyRoles(*this,
+                         {{"q", getQ().getType(), Role::Query},         // C1
+                          {"k", getK().getType(), Role::Key},           // C2
+                          {"v", getV().getType(), Role::Value},         // C3
+                          {"o", getO().getType(), Role::Output},        // C4
+                          {"d_o", getDO().getType(), Role::DOutput}}))) // C5
+    return failure();
+  if (!getLists() != !getKeyLists()) // C6
+    return emitOpError() << "expects lists and key_lists together, got "
+                         << (getLists() ? "lists" : "key_lists") << " alone";
   return success();
 }

@@ -92,11 +92,15 @@ LogicalResult verifyName(LaunchOp op, StringRef name, Type type,
   if (!seen.insert(name).second) // C3
     return op.emitOpError()
            << "expects each name once, got \"" << name << "\" again";
-  if ((name == "lists") != isa<ListsType>(type)) // C4
-    return op.emitOpError()
-           << "expects the name \"lists\" for values of type "
-           << ListsType::get(op.getContext()) << " and no others, got \""
-           << name << "\" of type " << type;
+  const std::pair<StringRef, Type> reserved[] = {
+      {"lists", ListsType::get(op.getContext())},
+      {"key_lists", KeyListsType::get(op.getContext())}};
+  for (const auto &[word, meant] : reserved)
+    if ((name == word) != (type == meant)) // C4
+      return op.emitOpError()
+             << "expects the name \"" << word << "\" for values of type "
+             << meant << " and no others, got \"" << name << "\" of type "
+             << type;
   return success();
 }
 

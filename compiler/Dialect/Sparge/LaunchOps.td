@@ -13,7 +13,8 @@ def Sparge_LaunchOp : Sparge_Op<"launch", [Pure]> {
     results = kernel(arguments). `kernel` is the name of a tile.kernel. Arguments
     are what the kernel reads, results what it writes, each under the name that
     the kernel text gives it. A value of type `lists` is bound to two arguments,
-    "indices" and "counts", and is called `lists` here. Arguments of the kernel
+    "indices" and "counts", and is called `lists` here; likewise `key_lists`, to
+    "key_indices" and "key_counts". Arguments of the kernel
     that are not named follow from the problem (softmax_scale, q_len, kv_len) or
     are absent.
 
@@ -27,7 +28,8 @@ def Sparge_LaunchOp : Sparge_Op<"launch", [Pure]> {
     - C1: there is one argument name for each operand.
     - C2: there is one result name for each result.
     - C3: no name occurs twice.
-    - C4: a value is called `lists` exactly when it has the type `lists`.
+    - C4: a value is called `lists` exactly when it has the type `lists`, and
+      `key_lists` exactly when it has that type.
     - C5: parameters are 64-bit integers.
     - C6: sources are codes.
 

@@ -48,16 +48,23 @@ void MethodOp::getAsmBlockArgumentNames(Region &region,
 }
 
 LogicalResult MethodOp::verify() {
-  constexpr Role kRoles[] = {Role::Query, Role::Key, Role::Value};
+  MLIRContext *context = getContext();
+  const Type expected[] = {CallTensorType::get(context, Role::Query),
+                           CallTensorType::get(context, Role::Key),
+                           CallTensorType::get(context, Role::Value),
+                           CallTensorType::get(context, Role::Output),
+                           LseType::get(context),
+                           CallTensorType::get(context, Role::DOutput),
+                           DLseType::get(context)};
   TypeRange types = getBody().getArgumentTypes();
-  if (types.size() != std::size(kRoles)) // C1
-    return emitOpError() << "expects 3 arguments, got " << types.size();
-  for (auto [index, type, role] : llvm::enumerate(types, kRoles)) {
-    auto expected = CallTensorType::get(getContext(), role);
-    if (type != expected) // C2
+  if (types.size() != 3 && types.size() != std::size(expected)) // C1
+    return emitOpError() << "expects 3 arguments, or 7 of a backward pass, got "
+                         << types.size();
+  for (auto [index, type, wanted] :
+       llvm::enumerate(types, ArrayRef(expected).take_front(types.size())))
+    if (type != wanted) // C2
       return emitOpError() << "expects argument " << index << " of type "
-                           << expected << ", got " << type;
-  }
+                           << wanted << ", got " << type;
   return success();
 }
 
@@ -88,7 +95,23 @@ LogicalResult ParameterOp::verify() {
 // sparge.return
 //===----------------------------------------------------------------------===//
 
+/// C3
+static LogicalResult verifyGradients(ReturnOp op) {
+  constexpr Role kRoles[] = {Role::DQuery, Role::DKey, Role::DValue};
+  SmallVector<Type> expected;
+  for (Role role : kRoles)
+    expected.push_back(CallTensorType::get(op.getContext(), role));
+  TypeRange types = op.getValues().getTypes();
+  if (types != TypeRange(expected))
+    return op.emitOpError() << "expects the gradients " << expected
+                            << " of a backward pass, got " << types;
+  return success();
+}
+
 LogicalResult ReturnOp::verify() {
+  auto method = cast<MethodOp>((*this)->getParentOp());
+  if (method.isBackward())
+    return verifyGradients(*this);
   TypeRange types = getValues().getTypes();
   auto output = CallTensorType::get(getContext(), Role::Output);
   if (types.empty()) // C1

@@ -12,22 +12,24 @@ include "mlir/IR/SymbolInterfaces.td"
 def Sparge_MethodOp : Sparge_Op<"method",
     [IsolatedFromAbove, SingleBlock, Symbol,
      DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
-  let summary = "a sparse-attention method";
+  let summary = "a sparse-attention method, or the backward pass of one";
   let description = [{
-    (o, …) = method(q, k, v). The body computes, in order, everything from the
+    (o, …) = method(q, k, v), or
+    (d_q, d_k, d_v) = method(q, k, v, o, lse, d_o, d_lse), where o and lse are
+    what the forward pass left, and d_x is the gradient of a loss with respect
+    to x. The body computes, in order, everything from the
     call's tensors to the returned values; what is not returned, and not needed
     for what is, is not computed.
 
-    Shapes: q [batch, qHeads, qLen, headDim]; k and v
-    [batch, kvHeads, kvLen, headDim].
+    Shapes: those of the types.
 
     Empty rows: a query row that attends to no key has o = 0 and lse = -inf
-    (see `sparge.attention`).
+    (see `sparge.attention`), and all of its gradients are 0.
 
     Constraints:
-    - C1: there are three arguments.
+    - C1: there are three arguments, or seven.
     - C2: their types are `tensor<query>`, `tensor<key>`, `tensor<value>`, in
-      this order.
+      this order, and then `tensor<output>`, `lse`, `tensor<d_output>`, `d_lse`.
     - C3: the last op is `sparge.return`.
 
     Example: tests/lit/Dialect/Sparge/method.mlir.
@@ -37,6 +39,10 @@ def Sparge_MethodOp : Sparge_Op<"method",
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether this is a backward pass: it takes and gives gradients.
+    bool isBackward() { return getBody().getNumArguments() == 7; }
+  }];
 }
 
 def Sparge_ParameterOp : Sparge_Op<"parameter",
@@ -86,15 +92,18 @@ def Sparge_ReturnOp : Sparge_Op<"return",
   let summary = "the values that a method returns";
   let description = [{
     Ends a method. The output always, and after it, if the method has them to
-    give, lse and the block lists.
+    give, lse and the block lists. A backward pass returns the gradients of q, k
+    and v.
 
     Shapes: o [batch, qHeads, qLen, headDim], lse [batch, qHeads, qLen], lists
-    as in `sparge.caller_lists`.
+    as in `sparge.caller_lists`; gradients have the shapes of their tensors.
 
     Constraints:
     - C1: the first value is a `tensor<output>`.
     - C2: the values after it are at most one `lse` and then at most one
       `lists`.
+    - C3: in place of C1 and C2, a backward pass returns `tensor<d_query>`,
+      `tensor<d_key>` and `tensor<d_value>`.
 
     Example: tests/lit/Dialect/Sparge/return.mlir.
   }];

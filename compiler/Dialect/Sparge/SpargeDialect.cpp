@@ -35,7 +35,8 @@ void SpargeDialect::initialize() {
 }
 
 void CallTensorType::getAsmName(OpAsmSetNameFn setNameFn) const {
-  constexpr StringLiteral kNames[] = {"q", "k", "v", "o"};
+  constexpr StringLiteral kNames[] = {"q",   "k",   "v",   "o",
+                                      "d_q", "d_k", "d_v", "d_o"};
   setNameFn(kNames[static_cast<unsigned>(getRole())]);
 }
 
@@ -65,3 +66,11 @@ void KeyListsType::getAsmName(OpAsmSetNameFn setNameFn) const {
 }
 
 void LseType::getAsmName(OpAsmSetNameFn setNameFn) const { setNameFn("lse"); }
+
+void DLseType::getAsmName(OpAsmSetNameFn setNameFn) const {
+  setNameFn("d_lse");
+}
+
+void DeltaType::getAsmName(OpAsmSetNameFn setNameFn) const {
+  setNameFn("delta");
+}

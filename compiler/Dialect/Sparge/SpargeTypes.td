@@ -13,7 +13,11 @@ def Sparge_Role : I32EnumAttr<"Role", "what a tensor is in attention", [
     I32EnumAttrCase<"Query", 0, "query">,
     I32EnumAttrCase<"Key", 1, "key">,
     I32EnumAttrCase<"Value", 2, "value">,
-    I32EnumAttrCase<"Output", 3, "output">]> {
+    I32EnumAttrCase<"Output", 3, "output">,
+    I32EnumAttrCase<"DQuery", 4, "d_query">,
+    I32EnumAttrCase<"DKey", 5, "d_key">,
+    I32EnumAttrCase<"DValue", 6, "d_value">,
+    I32EnumAttrCase<"DOutput", 7, "d_output">]> {
   let cppNamespace = "::mlir::sparge";
   let genSpecializedAttr = 0;
 }
@@ -31,8 +35,10 @@ def Sparge_TensorType : Sparge_Type<"CallTensor", "tensor"> {
     |---|---|
     | `query`, `output` | [batch, qHeads, qLen, headDim] |
     | `key`, `value` | [batch, kvHeads, kvLen, headDim] |
+    | `d_query`, `d_output` | [batch, qHeads, qLen, headDim] |
+    | `d_key`, `d_value` | [batch, kvHeads, kvLen, headDim] |
 
-    The element type is the call's: float32, bfloat16 or float16.
+    `d_x` is the gradient of the loss with respect to x. The element type is the call's: float32, bfloat16 or float16.
   }];
   let parameters = (ins EnumParameter<Sparge_Role>:$role);
   let assemblyFormat = "`<` $role `>`";
@@ -81,6 +87,21 @@ def Sparge_LseType : Sparge_Type<"Lse", "lse"> {
   let description = [{
     float32 [batch, qHeads, qLen]: the natural logarithm of the sum of
     exp(scaled scores) over the keys that the row attends to; -inf for none.
+  }];
+}
+
+def Sparge_DLseType : Sparge_Type<"DLse", "d_lse"> {
+  let summary = "gradient of the loss with respect to lse";
+  let description = [{
+    float32 [batch, qHeads, qLen]; a call may leave it out, which means zeros.
+  }];
+}
+
+def Sparge_DeltaType : Sparge_Type<"Delta", "delta"> {
+  let summary = "what each row's score gradients are measured from";
+  let description = [{
+    float32 [batch, qHeads, qLen]: the sum over d of d_o · o, minus d_lse. Made
+    by `sparge-plan-launches` from a `sparge.attention_backward`.
   }];
 }
 

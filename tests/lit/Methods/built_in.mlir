@@ -6,6 +6,8 @@
 // RUN: sparge-opt %{kernels_ir}/methods/topk.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefixes=SELECT,TOPK
 // RUN: sparge-opt %{kernels_ir}/methods/topp.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefixes=SELECT,TOPP
 // RUN: sparge-opt %{kernels_ir}/methods/spargeattention2.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefixes=SELECT,HYBRID
+// RUN: sparge-opt %{kernels_ir}/backward/dense.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefix=DENSE-BACK
+// RUN: sparge-opt %{kernels_ir}/backward/block_sparse.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefix=SPARSE-BACK
 // RUN: sparge-opt %{tests}/numerics/data/topk_diagonal.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefixes=SELECT,DIAGONAL
 
 // DENSE: sparge.method @dense(
@@ -33,3 +35,20 @@
 // SELECT-NEXT: sparge.launch "attention_fwd"
 // SELECT-SAME: lists = %lists : !sparge.lists) -> (o : !sparge.tensor<output>, lse : !sparge.lse) parameters {has_lists = 1 : i64}
 // SELECT-NEXT: sparge.return %o, %lse, %lists :
+
+// DENSE-BACK: sparge.method @dense_backward(
+// DENSE-BACK-NEXT: sparge.launch "attention_bwd_delta"
+// DENSE-BACK-SAME: d_lse = %d_lse
+// DENSE-BACK-NEXT: sparge.launch "attention_bwd_q"
+// DENSE-BACK-NEXT: sparge.launch "attention_bwd_kv"
+// DENSE-BACK-NEXT: sparge.return %d_q, %d_k, %d_v :
+
+// SPARSE-BACK: sparge.method @block_sparse_backward(
+// SPARSE-BACK-NEXT: %lists = sparge.caller_lists
+// SPARSE-BACK-NEXT: sparge.launch "invert_blocks"
+// SPARSE-BACK-NEXT: sparge.launch "attention_bwd_delta"
+// SPARSE-BACK-NEXT: sparge.launch "attention_bwd_q"
+// SPARSE-BACK-SAME: lists = %lists
+// SPARSE-BACK-NEXT: sparge.launch "attention_bwd_kv"
+// SPARSE-BACK-SAME: key_lists = %key_lists
+// SPARSE-BACK-NEXT: sparge.return %d_q, %d_k, %d_v :

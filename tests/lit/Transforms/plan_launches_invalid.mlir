@@ -3,17 +3,6 @@
 // What sparge-plan-launches refuses.
 // RUN: sparge-opt %s --sparge-plan-launches -verify-diagnostics -split-input-file
 
-// Also where nothing uses the result.
-sparge.method @op_without_a_kernel(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
-  %lists = sparge.caller_lists
-  // expected-error @below {{no kernel implements 'sparge.invert_blocks'}}
-  %key_lists = sparge.invert_blocks %lists
-  %o, %lse = sparge.attention %q, %k, %v lists(%lists) : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
-  sparge.return %o : !sparge.tensor<output>
-}
-
-// -----
-
 sparge.method @scores_in_memory(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
   %top_k = sparge.parameter "top_k"
   %pooled_q = sparge.pool %q : !sparge.tensor<query>
@@ -36,6 +25,7 @@ sparge.method @planned_before(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>
 
 // -----
 
+// Also where nothing uses the result.
 sparge.method @arithmetic_on_a_parameter(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
   %top_k = sparge.parameter "top_k"
   // expected-error @below {{no kernel implements 'arith.mulf'}}
@@ -121,4 +111,22 @@ sparge.method @top_k_of_the_users_rule_above_1(%q: !sparge.tensor<query>, %k: !s
   %lists = sparge.custom_score_and_select %pooled_q, %pooled_k keep code<config> top_k(%top_k) : !sparge.pooled<query>, !sparge.pooled<key>
   %o, %lse = sparge.attention %q, %k, %v lists(%lists) : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
   sparge.return %o : !sparge.tensor<output>
+}
+
+// -----
+
+sparge.method @attention_in_a_backward_pass(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>, %o: !sparge.tensor<output>, %lse: !sparge.lse, %d_o: !sparge.tensor<d_output>, %d_lse: !sparge.d_lse) {
+  // expected-error @below {{no launch computes attention in a backward pass; take its results as arguments}}
+  %again, %lse_again = sparge.attention %q, %k, %v : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
+  %d_q, %d_k, %d_v = sparge.attention_backward %q, %k, %v, %again, %lse_again, %d_o : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>, !sparge.tensor<output>, !sparge.tensor<d_output>
+  sparge.return %d_q, %d_k, %d_v : !sparge.tensor<d_query>, !sparge.tensor<d_key>, !sparge.tensor<d_value>
+}
+
+// -----
+
+sparge.method @gradients_of_two_backward_passes(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>, %o: !sparge.tensor<output>, %lse: !sparge.lse, %d_o: !sparge.tensor<d_output>, %d_lse: !sparge.d_lse) {
+  %d_q, %unused:2 = sparge.attention_backward %q, %k, %v, %o, %lse, %d_o : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>, !sparge.tensor<output>, !sparge.tensor<d_output>
+  %unused_too, %d_k, %d_v = sparge.attention_backward %q, %k, %v, %o, %lse, %d_o : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>, !sparge.tensor<output>, !sparge.tensor<d_output>
+  // expected-error @below {{expects the gradients that one sparge.attention_backward makes, got those of several}}
+  sparge.return %d_q, %d_k, %d_v : !sparge.tensor<d_query>, !sparge.tensor<d_key>, !sparge.tensor<d_value>
 }

@@ -20,9 +20,10 @@ namespace {
 
 using Kind = PlanValue::Kind;
 
-std::string builtIn(const std::string &name) {
+std::string builtIn(const std::string &name,
+                    const std::string &folder = "methods/") {
   const kernels_ir::EmbeddedText *text =
-      kernels_ir::findEmbeddedText("methods/" + name + ".mlir");
+      kernels_ir::findEmbeddedText(folder + name + ".mlir");
   EXPECT_NE(text, nullptr) << name;
   return text ? std::string(text->text) : std::string();
 }
@@ -43,7 +44,8 @@ std::string method(const std::string &body) {
 std::string describe(const MethodPlan &plan) {
   static const char *const kNames[] = {
       "query",  "key",    "value", "pooled_q", "pooled_k", "lists",
-      "caller", "output", "lse",   "scalar",   "constant"};
+      "caller", "output", "lse",   "scalar",   "constant", "d_o",
+      "d_lse",  "delta",  "keys",  "d_q",      "d_k",      "d_v"};
   std::ostringstream out;
   for (const PlanLaunch &launch : plan.launches) {
     out << launch.kernel << "(";
@@ -110,6 +112,27 @@ TEST(PlanMethod, PlansEachBuiltInMethod) {
                 "counts=lists7 ) { keep_diagonal=0 keep_first=0 }\n"
                 "attention_fwd( q=query0 k=key1 v=value2 indices=lists7 "
                 "counts=lists7 o=output8 lse=lse9 ) { has_lists=1 }\n");
+}
+
+TEST(PlanMethod, PlansBackwardPasses) {
+  EXPECT_EQ(planOf(builtIn("dense", "backward/")),
+            "attention_bwd_delta( o=output3 d_o=d_o5 d_lse=d_lse6 delta=delta7 "
+            ") { }\n"
+            "attention_bwd_q( q=query0 k=key1 v=value2 d_o=d_o5 lse=lse4 "
+            "delta=delta7 d_q=d_q8 ) { has_lists=0 }\n"
+            "attention_bwd_kv( q=query0 k=key1 v=value2 d_o=d_o5 lse=lse4 "
+            "delta=delta7 d_k=d_k9 d_v=d_v10 ) { has_lists=0 }\n");
+  EXPECT_EQ(planOf(builtIn("block_sparse", "backward/")),
+            "invert_blocks( indices=caller7 counts=caller7 key_indices=keys8 "
+            "key_counts=keys8 ) { }\n"
+            "attention_bwd_delta( o=output3 d_o=d_o5 d_lse=d_lse6 delta=delta9 "
+            ") { }\n"
+            "attention_bwd_q( q=query0 k=key1 v=value2 d_o=d_o5 lse=lse4 "
+            "delta=delta9 indices=caller7 counts=caller7 d_q=d_q10 ) "
+            "{ has_lists=1 }\n"
+            "attention_bwd_kv( q=query0 k=key1 v=value2 d_o=d_o5 lse=lse4 "
+            "delta=delta9 key_indices=keys8 key_counts=keys8 d_k=d_k11 "
+            "d_v=d_v12 ) { has_lists=1 }\n");
 }
 
 TEST(PlanMethod, NamesThePlanAfterTheMethod) {

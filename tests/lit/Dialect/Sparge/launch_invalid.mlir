@@ -74,3 +74,12 @@ sparge.method @launch_c6_source_is_a_string(%q: !sparge.tensor<query>, %k: !spar
   %o, %lse = sparge.attention %q, %k, %v : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
   sparge.return %o : !sparge.tensor<output>
 }
+
+// -----
+
+sparge.method @launch_c4_key_lists_under_another_name(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
+  // expected-error @below {{expects the name "key_lists" for values of type '!sparge.key_lists' and no others, got "lists_by_key" of type '!sparge.key_lists'}}
+  %0 = sparge.launch "made_up" () -> (lists_by_key : !sparge.key_lists) parameters {}
+  %o, %lse = sparge.attention %q, %k, %v : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
+  sparge.return %o : !sparge.tensor<output>
+}

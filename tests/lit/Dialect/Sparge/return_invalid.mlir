@@ -41,3 +41,18 @@ func.func @only_in_a_method() {
   // expected-error @below {{expects parent op 'sparge.method'}}
   sparge.return
 }
+
+// -----
+
+sparge.method @return_c3_an_output_of_a_backward_pass(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>, %o: !sparge.tensor<output>, %lse: !sparge.lse, %d_o: !sparge.tensor<d_output>, %d_lse: !sparge.d_lse) {
+  // expected-error @below {{expects the gradients '!sparge.tensor<d_query>', '!sparge.tensor<d_key>', '!sparge.tensor<d_value>' of a backward pass, got '!sparge.tensor<output>'}}
+  sparge.return %o : !sparge.tensor<output>
+}
+
+// -----
+
+sparge.method @return_c3_gradients_in_another_order(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>, %o: !sparge.tensor<output>, %lse: !sparge.lse, %d_o: !sparge.tensor<d_output>, %d_lse: !sparge.d_lse) {
+  %d_q, %d_k, %d_v = sparge.attention_backward %q, %k, %v, %o, %lse, %d_o : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>, !sparge.tensor<output>, !sparge.tensor<d_output>
+  // expected-error @below {{of a backward pass, got '!sparge.tensor<d_key>', '!sparge.tensor<d_query>', '!sparge.tensor<d_value>'}}
+  sparge.return %d_k, %d_q, %d_v : !sparge.tensor<d_key>, !sparge.tensor<d_query>, !sparge.tensor<d_value>
+}
