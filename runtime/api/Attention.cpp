@@ -87,7 +87,10 @@ Result<Engine::Call> Engine::begin(const CallTensors &tensors,
     return Status(entry.status()).withContext("q.device");
   if (Status status = (*entry)->device->checkSupport(*problem, config); !status)
     return status;
-  return Call{tensors, config, *problem, **entry};
+  Call call{tensors, config, *problem, **entry};
+  if (!tensors.dO) // a backward pass has those of its forward pass
+    call.tensors.lists = config.lists;
+  return call;
 }
 
 Result<Engine::Plan> Engine::findPlan(const Call &call) {
@@ -98,10 +101,18 @@ Result<Engine::Plan> Engine::findPlan(const Call &call) {
   if (!plan.ok())
     return nameCommand(plan.status(), call.config, call.problem.kind,
                        call.device().target());
-  if (Status status = validateCustomSource(**plan, call.config); !status)
-    return status;
-  if (Status status = validateByHead(**plan, call.config); !status)
-    return status;
+  Checks checks;
+  checks.that(
+      !(*plan)->isBackward(),
+      "config.method: expected a method of q, k and v, got the backward "
+      "pass \"{}\"",
+      call.config.method);
+  if (checks.ok())
+    checks.also(validateCustomSource(**plan, call.config));
+  if (checks.ok())
+    checks.also(validateByHead(**plan, call.config));
+  if (!checks.ok())
+    return std::move(checks).status();
   return plan;
 }
 

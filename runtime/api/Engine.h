@@ -9,6 +9,7 @@
 #include "runtime/plan/MethodLibrary.h"
 #include "runtime/plan/PlanCache.h"
 #include "spargejit/attention.h"
+#include "spargejit/training.h"
 
 namespace spargejit::api {
 
@@ -37,6 +38,31 @@ public:
   Result<TuningInfo> tuningOf(const TensorView &q, const TensorView &k,
                               const TensorView &v,
                               const AttentionConfig &config);
+
+  Result<AttentionForward> attentionForward(const TensorView &q,
+                                            const TensorView &k,
+                                            const TensorView &v,
+                                            const AttentionConfig &config);
+  Result<AttentionGradients>
+  attentionBackward(const TensorView &q, const TensorView &k,
+                    const TensorView &v, const AttentionSaved &saved,
+                    const TensorView &dO, const AttentionConfig &config,
+                    const TensorView *dLse);
+  Status attentionBackwardInto(const AttentionGradientViews &gradients,
+                               const TensorView &q, const TensorView &k,
+                               const TensorView &v, const AttentionSaved &saved,
+                               const TensorView &dO,
+                               const AttentionConfig &config,
+                               const TensorView *dLse);
+  Status prepareBackward(const TensorView &q, const TensorView &k,
+                         const TensorView &v, const AttentionConfig &config);
+  Result<std::int64_t> workspaceBytes(const TensorView &q, const TensorView &k,
+                                      const TensorView &v,
+                                      const AttentionConfig &config);
+  Result<std::int64_t> backwardWorkspaceBytes(const TensorView &q,
+                                              const TensorView &k,
+                                              const TensorView &v,
+                                              const AttentionConfig &config);
 
   /// What Tensor::allocate means on any device.
   Result<Tensor> allocate(DataType dtype,
@@ -78,6 +104,9 @@ private:
   Status check(const Call &call, const MethodPlan &plan, MemoryUse use) const;
   Status run(const Call &call, BlockLists *lists);
   Result<BlockLists> listsFor(const Call &call, const MethodPlan &plan);
+  /// The backward pass of the call's method.
+  Result<Plan> findBackwardPlan(const Call &call);
+  Status runBackward(const Call &call);
 
   plan::MethodLibrary methods_;
   plan::PlanCache plans_;

@@ -47,6 +47,13 @@ void setCallerMemory(const MethodPlan &plan,
     values.setAll(plan, ValueKind::Output, *tensors.o);
   if (tensors.lse)
     values.setAll(plan, ValueKind::Lse, *tensors.lse);
+  for (auto [kind, view] : {std::pair(ValueKind::DOutput, tensors.dO),
+                            std::pair(ValueKind::DLse, tensors.dLse),
+                            std::pair(ValueKind::DQuery, tensors.dQ),
+                            std::pair(ValueKind::DKey, tensors.dK),
+                            std::pair(ValueKind::DValue, tensors.dV)})
+    if (view)
+      values.setAll(plan, kind, *view);
   if (int attended = plan::attendedLists(plan); lists && attended >= 0)
     setLists(values, attended, *lists);
   for (std::size_t i = 0; i < plan.values.size(); ++i) {
@@ -57,10 +64,10 @@ void setCallerMemory(const MethodPlan &plan,
     if (byHead)
       values.at(static_cast<int>(i)) = spreadByHead(*byHead, problem);
   }
-  if (config.lists)
+  if (tensors.lists)
     for (std::size_t i = 0; i < plan.values.size(); ++i)
       if (plan.values[i].kind == ValueKind::CallerLists)
-        setLists(values, static_cast<int>(i), *config.lists);
+        setLists(values, static_cast<int>(i), *tensors.lists);
 }
 
 /// Takes the workspace and places in it what is not the caller's.
@@ -113,7 +120,8 @@ Status execute(CallDevice &device, const PreparedPlan &prepared,
   auto workspace = takeWorkspace(device, plan, problem, config, frame.tensors);
   if (!workspace.ok())
     return workspace.status();
-  if (config.blockMask)
+  // A backward pass has the lists that the forward pass made of the mask.
+  if (config.blockMask && !tensors.lists)
     if (Status status = fillListsFromMask(device, plan, config, frame.tensors);
         !status)
       return status;
@@ -136,6 +144,15 @@ Status reserve(CallDevice &device, const MethodPlan &plan,
   CallFrame &frame = callFrame();
   setCallerMemory(plan, problem, tensors, config, nullptr, frame.tensors);
   return takeWorkspace(device, plan, problem, config, frame.tensors).status();
+}
+
+Result<std::int64_t> workspaceBytes(const MethodPlan &plan,
+                                    const plan::AttentionProblem &problem,
+                                    const CallTensors &tensors,
+                                    const AttentionConfig &config) {
+  CallFrame &frame = callFrame();
+  setCallerMemory(plan, problem, tensors, config, nullptr, frame.tensors);
+  return plan::placeWorkspace(plan, problem, nullptr, frame.tensors);
 }
 
 } // namespace spargejit::api

@@ -25,4 +25,10 @@ Status reserve(CallDevice &device, const MethodPlan &plan,
                const plan::AttentionProblem &problem,
                const CallTensors &tensors, const AttentionConfig &config);
 
+/// The bytes of that workspace.
+Result<std::int64_t> workspaceBytes(const MethodPlan &plan,
+                                    const plan::AttentionProblem &problem,
+                                    const CallTensors &tensors,
+                                    const AttentionConfig &config);
+
 } // namespace spargejit::api

@@ -7,6 +7,8 @@
 #include "runtime/plan/AttentionProblem.h"
 #include "spargejit/attention.h"
 
+#include <string>
+
 namespace spargejit::api {
 
 /// The tensors of a call; null where there are none.
@@ -16,6 +18,14 @@ struct CallTensors {
   const TensorView *v = nullptr;
   const TensorView *o = nullptr;
   const TensorView *lse = nullptr;
+  /// Lists that come with the call.
+  const BlockLists *lists = nullptr;
+  /// Of a backward pass, which only reads o and lse.
+  const TensorView *dO = nullptr;
+  const TensorView *dLse = nullptr;
+  const TensorView *dQ = nullptr;
+  const TensorView *dK = nullptr;
+  const TensorView *dV = nullptr;
 };
 
 /// Whether the tensors' memory will be used, or their shapes alone.
@@ -39,5 +49,25 @@ Status validateOutputs(const CallTensors &tensors,
 Status validateCallerLists(const MethodPlan &plan,
                            const plan::AttentionProblem &problem,
                            const AttentionConfig &config, MemoryUse use);
+
+/// What lists are called in messages.
+struct ListNames {
+  const char *lists;
+  const char *indices;
+  const char *counts;
+};
+
+/// Checks that the shapes of lists fit the problem.
+Status validateListShapes(const ListNames &names,
+                          const plan::AttentionProblem &problem,
+                          const BlockLists &lists, MemoryUse use);
+
+/// Checks what a backward pass has beside q, k and v: that lists are there
+/// exactly when the forward pass's method reads them, shapes, dtypes, strides,
+/// and that the gradients overlap neither each other nor an input.
+Status validateBackward(const CallTensors &tensors,
+                        const plan::AttentionProblem &problem,
+                        const std::string &method, bool hasLists,
+                        MemoryUse use);
 
 } // namespace spargejit::api

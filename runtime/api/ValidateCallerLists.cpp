@@ -44,45 +44,47 @@ std::string describeLists(std::int64_t qLen, std::int64_t kvLen,
                      blockKv > 0 ? plan::blockCount(kvLen, blockKv) : 0);
 }
 
-void checkLists(Checks &checks, const AttentionProblem &problem,
-                const BlockLists &lists, MemoryUse use) {
+} // namespace
+
+Status validateListShapes(const ListNames &names,
+                          const AttentionProblem &problem,
+                          const BlockLists &lists, MemoryUse use) {
+  Checks checks;
   // The descriptions are made on failure only: this runs on every call.
   if (lists.qLen != problem.qLen || lists.kvLen != problem.kvLen ||
       lists.maskBlockQ != problem.kind.maskBlockQ ||
       lists.maskBlockKv != problem.kind.maskBlockKv)
-    checks.that(false, "config.lists: expected lists for {}, got lists for {}",
-                describeLists(problem.qLen, problem.kvLen,
-                              problem.kind.maskBlockQ,
-                              problem.kind.maskBlockKv),
-                describeLists(lists.qLen, lists.kvLen, lists.maskBlockQ,
-                              lists.maskBlockKv));
+    checks.that(
+        false, "{}: expected lists for {}, got lists for {}", names.lists,
+        describeLists(problem.qLen, problem.kvLen, problem.kind.maskBlockQ,
+                      problem.kind.maskBlockKv),
+        describeLists(lists.qLen, lists.kvLen, lists.maskBlockQ,
+                      lists.maskBlockKv));
   const TensorView &indices = lists.indices.view();
   const TensorView &counts = lists.counts.view();
-  checkView(checks, "config.lists.indices", indices, 4,
+  checkView(checks, names.indices, indices, 4,
             "[batch, qHeads, qBlocks, capacity]", use);
-  checkView(checks, "config.lists.counts", counts, 3,
-            "[batch, qHeads, qBlocks]", use);
+  checkView(checks, names.counts, counts, 3, "[batch, qHeads, qBlocks]", use);
   if (!checks.ok())
-    return;
-  checkDevice(checks, "config.lists.indices", indices, problem.device);
-  checkDevice(checks, "config.lists.counts", counts, problem.device);
+    return std::move(checks).status();
+  checkDevice(checks, names.indices, indices, problem.device);
+  checkDevice(checks, names.counts, counts, problem.device);
   checks.that(indices.dtype == DataType::Int32,
-              "config.lists.indices.dtype: expected int32, got {}",
+              "{}.dtype: expected int32, got {}", names.indices,
               dataTypeName(indices.dtype));
   checks.that(counts.dtype == DataType::Int32,
-              "config.lists.counts.dtype: expected int32, got {}",
+              "{}.dtype: expected int32, got {}", names.counts,
               dataTypeName(counts.dtype));
   const std::array expected{problem.batch, problem.qHeads, problem.qBlocks()};
   for (const auto &[name, view] :
-       {std::pair("indices", &indices), std::pair("counts", &counts)})
+       {std::pair(names.indices, &indices), std::pair(names.counts, &counts)})
     checks.that(
         std::equal(expected.begin(), expected.end(), view->sizes.begin()),
-        "config.lists.{}.sizes: expected {} in front (batch, qHeads, "
+        "{}.sizes: expected {} in front (batch, qHeads, "
         "qBlocks), got {}",
         name, fmt::join(expected, ", "), fmt::join(sizesOf(*view), ", "));
+  return std::move(checks).status();
 }
-
-} // namespace
 
 Status validateCallerLists(const MethodPlan &plan,
                            const AttentionProblem &problem,
@@ -107,7 +109,9 @@ Status validateCallerLists(const MethodPlan &plan,
   if (checks.ok() && config.blockMask)
     checkMask(checks, problem, *config.blockMask, use);
   if (checks.ok() && config.lists)
-    checkLists(checks, problem, *config.lists, use);
+    checks.also(validateListShapes(
+        {"config.lists", "config.lists.indices", "config.lists.counts"},
+        problem, *config.lists, use));
   return std::move(checks).status();
 }
 

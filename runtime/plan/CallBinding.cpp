@@ -98,12 +98,25 @@ Result<std::int64_t> placeWorkspace(const MethodPlan &plan,
           tensors.at(value), DataType::Float32, 4,
           {problem.batch, problem.kvHeads, kvBlocks, problem.kind.headDim});
       break;
-    case PlanValue::Kind::Lists:
     case PlanValue::Kind::CallerLists: // of a mask: the lists made from it
+      if (plan.isBackward())
+        break; // those of the forward pass, always
+      [[fallthrough]];
+    case PlanValue::Kind::Lists:
       placer.place(tensors.at(value, 0), DataType::Int32, 4,
                    {problem.batch, problem.qHeads, qBlocks, kvBlocks});
       placer.place(tensors.at(value, 1), DataType::Int32, 3,
                    {problem.batch, problem.qHeads, qBlocks, 0});
+      break;
+    case PlanValue::Kind::KeyLists:
+      placer.place(tensors.at(value, 0), DataType::Int32, 4,
+                   {problem.batch, problem.qHeads, kvBlocks, qBlocks});
+      placer.place(tensors.at(value, 1), DataType::Int32, 3,
+                   {problem.batch, problem.qHeads, kvBlocks, 0});
+      break;
+    case PlanValue::Kind::Delta:
+      placer.place(tensors.at(value), DataType::Float32, 3,
+                   {problem.batch, problem.qHeads, problem.qLen, 0});
       break;
     default:
       break; // the caller's memory, or a number

@@ -48,10 +48,10 @@ private:
   TensorView tickets_;
 };
 
-/// Gives every pooled tensor and block list that is still absent its place
-/// after `base`, each 64-byte aligned, and returns the bytes that all of them
-/// take. With a null `base` only the sum is formed. OutOfResources when it does
-/// not fit 63 bits.
+/// Gives every pooled tensor, block list and delta that is still absent its
+/// place after `base`, each 64-byte aligned, and returns the bytes that all of
+/// them take. With a null `base` only the sum is formed. OutOfResources when it
+/// does not fit 63 bits.
 Result<std::int64_t> placeWorkspace(const MethodPlan &plan,
                                     const AttentionProblem &problem, void *base,
                                     ValueTensors &tensors);

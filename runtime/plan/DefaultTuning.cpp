@@ -13,12 +13,17 @@ namespace {
 using Tuning = std::map<std::string, std::int64_t>;
 
 /// One block of query rows per program, and key tiles wide enough to gather
-/// several narrow mask blocks.
-Tuning portableTuning(const ProblemClass &kind) {
+/// several narrow mask blocks. For the gradients of k and v one key block per
+/// program, since a program's keys share one list, and 64 queries at a time.
+Tuning portableTuning(const ProblemClass &kind, bool hasLists) {
   return {{"tile_q", kind.maskBlockQ},
           {"tile_kv", std::max<std::int64_t>(64, kind.maskBlockKv)},
           {"tile_rows", 16},
-          {"tile_columns", 64}};
+          {"tile_columns", 64},
+          {"tile_keys", hasLists
+                            ? kind.maskBlockKv
+                            : std::max<std::int64_t>(64, kind.maskBlockKv)},
+          {"tile_queries", 64}};
 }
 
 /// Selection in kernels/sm90, by what was fastest in
@@ -80,7 +85,7 @@ Tuning sm90Tuning(const ProblemClass &kind, bool hasLists) {
 Tuning defaultTuning(const ProblemClass &kind, const Target &target,
                      bool hasLists) {
   if (target.architecture != "sm_90a")
-    return portableTuning(kind);
+    return portableTuning(kind, hasLists);
   Tuning tuning = sm90Tuning(kind, hasLists);
   tuning.merge(sm90SelectionTuning(kind));
   return tuning;

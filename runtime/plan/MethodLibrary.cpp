@@ -16,6 +16,7 @@ namespace spargejit::plan {
 namespace {
 
 constexpr std::string_view kFolder = "methods/";
+constexpr std::string_view kBackwardFolder = "backward/";
 constexpr std::string_view kSuffix = ".mlir";
 
 std::shared_ptr<const MethodText>
@@ -36,14 +37,29 @@ MethodLibrary::MethodLibrary(
     const std::vector<kernels_ir::EmbeddedText> &texts) {
   for (const kernels_ir::EmbeddedText &text : texts) {
     std::string_view path = text.path;
-    if (!path.starts_with(kFolder) || !path.ends_with(kSuffix))
+    const bool isBackward = path.starts_with(kBackwardFolder);
+    const std::string_view folder = isBackward ? kBackwardFolder : kFolder;
+    if (!path.starts_with(folder) || !path.ends_with(kSuffix))
       continue;
-    std::string name(path.substr(kFolder.size(), path.size() - kFolder.size() -
-                                                     kSuffix.size()));
+    std::string name(path.substr(folder.size(),
+                                 path.size() - folder.size() - kSuffix.size()));
+    auto method = makeMethod(name, std::string(path), std::string(text.text));
+    if (isBackward) {
+      backward_.emplace(std::move(name), std::move(method));
+      continue;
+    }
     names_.push_back(name);
-    builtIn_.emplace(
-        name, makeMethod(name, std::string(path), std::string(text.text)));
+    builtIn_.emplace(std::move(name), std::move(method));
   }
+}
+
+MethodLibrary::Found MethodLibrary::findBackward(bool hasLists) const {
+  auto it = backward_.find(hasLists ? "block_sparse" : "dense");
+  if (it != backward_.end())
+    return it->second;
+  return Status(ErrorCode::Internal,
+                "the backward pass is not among the built-in texts (bug in "
+                "spargejit)");
 }
 
 MethodLibrary::Found MethodLibrary::find(const std::string &name) {

@@ -30,7 +30,8 @@ struct MethodText {
 /// Thread-safe.
 class MethodLibrary {
 public:
-  /// Serves "methods/<name>.mlir" of `texts`, which must outlive the library.
+  /// Serves "methods/<name>.mlir" and "backward/<name>.mlir" of `texts`, which
+  /// must outlive the library.
   explicit MethodLibrary(const std::vector<kernels_ir::EmbeddedText> &texts =
                              kernels_ir::embeddedTexts());
 
@@ -39,6 +40,10 @@ public:
   /// Errors: InvalidArgument for an unknown name (lists those that exist),
   /// IoError for a file that cannot be read (has the path and the reason).
   Result<std::shared_ptr<const MethodText>> find(const std::string &name);
+
+  /// The backward pass of methods whose attention reads listed blocks, or of
+  /// those whose attention reads every key. Internal for texts without it.
+  Result<std::shared_ptr<const MethodText>> findBackward(bool hasLists) const;
 
   /// The built-in names, sorted.
   const std::vector<std::string> &names() const { return names_; }
@@ -62,6 +67,7 @@ private:
   Found findFile(const std::string &path);
 
   std::unordered_map<std::string, std::shared_ptr<const MethodText>> builtIn_;
+  std::unordered_map<std::string, std::shared_ptr<const MethodText>> backward_;
   std::vector<std::string> names_;
   std::mutex filesMutex_;
   std::unordered_map<std::string, FileEntry> files_;

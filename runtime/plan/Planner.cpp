@@ -40,6 +40,11 @@ bool isLists(const PlanValue &value) {
   return value.kind == ValueKind::Lists || value.kind == ValueKind::CallerLists;
 }
 
+/// Two tensors, of rank 4 and 3.
+bool isListPair(const PlanValue &value) {
+  return isLists(value) || value.kind == ValueKind::KeyLists;
+}
+
 bool isNumber(const PlanValue &value) {
   return value.kind == ValueKind::Scalar || value.kind == ValueKind::Constant;
 }
@@ -56,7 +61,7 @@ bool bindsAny(const MethodPlan &plan, const PlanLaunch &launch,
 ParameterMap problemParameters(const MethodPlan &plan, const PlanLaunch &launch,
                                const ProblemClass &kind, const Target &target) {
   ParameterMap known;
-  const bool hasLists = bindsAny(plan, launch, isLists);
+  const bool hasLists = bindsAny(plan, launch, isListPair);
   for (const auto &[name, value] : defaultTuning(kind, target, hasLists))
     known[name] = value;
   known["elem"] = kind.dtype;
@@ -88,9 +93,12 @@ std::string names(const ParameterMap &parameters) {
 int rankOf(const PlanValue &value, int part) {
   if (isNumber(value))
     return 0;
-  if (isLists(value))
+  if (isListPair(value))
     return part == 0 ? 4 : 3;
-  return value.kind == ValueKind::Lse ? 3 : 4;
+  return value.kind == ValueKind::Lse || value.kind == ValueKind::DLse ||
+                 value.kind == ValueKind::Delta
+             ? 3
+             : 4;
 }
 
 /// "k_values" and "p_values" are the values by head of what the launch binds to
@@ -137,7 +145,10 @@ Result<ArgumentSource> listedSource(const MethodPlan &plan,
   const PlanValue &value = valueOf(plan, given);
   ArgumentSource source;
   source.value = given.value;
-  source.part = isLists(value) && argument.name == "counts" ? 1 : 0;
+  source.part = isListPair(value) && (argument.name == "counts" ||
+                                      argument.name == "key_counts")
+                    ? 1
+                    : 0;
   if (value.kind == ValueKind::Scalar && value.name != "top_k" &&
       value.name != "top_p")
     return planError(plan, launch,

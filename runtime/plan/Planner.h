@@ -56,8 +56,8 @@ Result<std::vector<ArgumentSource>> bindArguments(const MethodPlan &plan,
 /// v nor the results of attention.
 bool isSelection(const MethodPlan &plan, const PlanLaunch &launch);
 
-/// The value of kind Lists or CallerLists that the attention itself reads, or
-/// -1 when it reads none.
+/// The value of kind Lists or CallerLists that the attention itself (or its
+/// backward pass) reads, or -1 when it reads none.
 int attendedLists(const MethodPlan &plan);
 
 /// True when some launch reads the setting of this name ("top_k", "top_p") of

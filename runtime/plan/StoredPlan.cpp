@@ -16,7 +16,7 @@ using cache::JsonFields;
 using Json = nlohmann::ordered_json;
 using Kind = PlanValue::Kind;
 
-constexpr std::array<std::pair<Kind, const char *>, 11> kKinds = {
+constexpr std::array<std::pair<Kind, const char *>, 18> kKinds = {
     {{Kind::Query, "query"},
      {Kind::Key, "key"},
      {Kind::Value, "value"},
@@ -27,7 +27,14 @@ constexpr std::array<std::pair<Kind, const char *>, 11> kKinds = {
      {Kind::Output, "output"},
      {Kind::Lse, "lse"},
      {Kind::Scalar, "scalar"},
-     {Kind::Constant, "constant"}}};
+     {Kind::Constant, "constant"},
+     {Kind::DOutput, "d_output"},
+     {Kind::DLse, "d_lse"},
+     {Kind::Delta, "delta"},
+     {Kind::KeyLists, "key_lists"},
+     {Kind::DQuery, "d_query"},
+     {Kind::DKey, "d_key"},
+     {Kind::DValue, "d_value"}}};
 
 Json toJson(const PlanValue &value) {
   const auto &[kind, name, constant] = value;

@@ -89,6 +89,9 @@ public:
   virtual Status validateEntries(const BlockLists &lists,
                                  const plan::AttentionProblem &problem,
                                  const AttentionConfig &config) = 0;
+  /// Zeros in every element of a tensor of rank 4 whose last stride is 1.
+  virtual Status writeZeros(const char *name, const TensorView &view,
+                            const AttentionConfig &config) = 0;
   /// The result where no row attends to any key: o = 0, lse = -inf.
   virtual Status writeEmptyRows(const CallTensors &tensors,
                                 const AttentionConfig &config) = 0;

@@ -230,17 +230,30 @@ Status CudaDevice::validateEntries(const BlockLists &lists,
   return api::validateEntries(*copies, problem, config.threads);
 }
 
+Status CudaDevice::checkForward(const char *name,
+                                const TensorView &view) const {
+  Checks checks;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(view.rank); ++i)
+    checks.supported(view.strides[i] >= 0,
+                     "{}.strides[{}]: expected 0 or more on {}, got {}", name,
+                     i, target().architecture, view.strides[i]);
+  return std::move(checks).status();
+}
+
+Status CudaDevice::writeZeros(const char *name, const TensorView &view,
+                              const AttentionConfig &config) {
+  if (Status status = checkForward(name, view); !status)
+    return status;
+  return cuda::fillZeros(*context_, view, streamOf(config));
+}
+
 Status CudaDevice::writeEmptyRows(const CallTensors &tensors,
                                   const AttentionConfig &config) {
   Checks checks;
-  for (auto [name, view] :
-       {std::pair("o", tensors.o), std::pair("outputs.lse", tensors.lse)})
-    for (int i = 0; view && i < view->rank; ++i)
-      checks.supported(view->strides[i] >= 0,
-                       "{}.strides[{}]: expected 0 or more on {}, got {}", name,
-                       i, target().architecture, view->strides[i]);
+  if (tensors.lse)
+    checks.also(checkForward("outputs.lse", *tensors.lse));
   if (checks.ok())
-    checks.also(cuda::fillZeros(*context_, *tensors.o, streamOf(config)));
+    checks.also(writeZeros("o", *tensors.o, config));
   if (!checks.ok() || !tensors.lse)
     return std::move(checks).status();
   constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();

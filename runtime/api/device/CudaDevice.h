@@ -52,11 +52,16 @@ public:
   Status validateEntries(const BlockLists &lists,
                          const plan::AttentionProblem &problem,
                          const AttentionConfig &config) override;
+  Status writeZeros(const char *name, const TensorView &view,
+                    const AttentionConfig &config) override;
   Status writeEmptyRows(const CallTensors &tensors,
                         const AttentionConfig &config) override;
 
 private:
   class Kernel;
+
+  /// Unsupported for a negative stride.
+  Status checkForward(const char *name, const TensorView &view) const;
 
   const std::unique_ptr<cuda::DeviceContext> context_;
   jit::DeviceJit &jit_;

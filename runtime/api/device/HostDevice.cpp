@@ -87,27 +87,36 @@ Status HostDevice::validateEntries(const BlockLists &lists,
   return api::validateEntries(lists, problem, config.threads);
 }
 
-Status HostDevice::writeEmptyRows(const CallTensors &tensors,
-                                  const AttentionConfig &) {
-  const TensorView &o = *tensors.o;
-  const std::size_t element = dataTypeSize(o.dtype);
-  const auto rowBytes = static_cast<std::size_t>(o.sizes[3]) * element;
-  for (std::int64_t b = 0; b < o.sizes[0]; ++b)
-    for (std::int64_t h = 0; h < o.sizes[1]; ++h)
-      for (std::int64_t i = 0; i < o.sizes[2]; ++i) {
+Status HostDevice::writeZeros(const char *, const TensorView &view,
+                              const AttentionConfig &) {
+  const auto element = static_cast<std::int64_t>(dataTypeSize(view.dtype));
+  const auto rowBytes = static_cast<std::size_t>(view.sizes[3] * element);
+  for (std::int64_t b = 0; b < view.sizes[0]; ++b)
+    for (std::int64_t h = 0; h < view.sizes[1]; ++h)
+      for (std::int64_t i = 0; i < view.sizes[2]; ++i) {
         std::int64_t row =
-            b * o.strides[0] + h * o.strides[1] + i * o.strides[2];
+            b * view.strides[0] + h * view.strides[1] + i * view.strides[2];
         // All-zero bytes are 0 in every floating-point type.
-        std::memset(static_cast<char *>(o.data) +
-                        row * static_cast<std::int64_t>(element),
-                    0, rowBytes);
-        if (const TensorView *lse = tensors.lse)
-          static_cast<float *>(
-              lse->data)[b * lse->strides[0] + h * lse->strides[1] +
-                         i * lse->strides[2]] =
-              -std::numeric_limits<float>::infinity();
+        std::memset(static_cast<char *>(view.data) + row * element, 0,
+                    rowBytes);
       }
   return Status();
+}
+
+Status HostDevice::writeEmptyRows(const CallTensors &tensors,
+                                  const AttentionConfig &config) {
+  Status status = writeZeros("o", *tensors.o, config);
+  const TensorView *lse = tensors.lse;
+  if (!status.ok() || !lse)
+    return status;
+  for (std::int64_t b = 0; b < lse->sizes[0]; ++b)
+    for (std::int64_t h = 0; h < lse->sizes[1]; ++h)
+      for (std::int64_t i = 0; i < lse->sizes[2]; ++i)
+        static_cast<float *>(
+            lse->data)[b * lse->strides[0] + h * lse->strides[1] +
+                       i * lse->strides[2]] =
+            -std::numeric_limits<float>::infinity();
+  return status;
 }
 
 } // namespace spargejit::api

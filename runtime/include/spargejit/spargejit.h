@@ -8,4 +8,5 @@
 #include "spargejit/library.h"
 #include "spargejit/status.h"
 #include "spargejit/tensor.h"
+#include "spargejit/training.h"
 #include "spargejit/tuning.h"

@@ -92,6 +92,20 @@ std::string valueName(const MethodPlan &plan, int index) {
     return "o";
   case PlanValue::Kind::Lse:
     return "lse";
+  case PlanValue::Kind::DOutput:
+    return "d_o";
+  case PlanValue::Kind::DLse:
+    return "d_lse";
+  case PlanValue::Kind::Delta:
+    return fmt::format("delta#{}", index);
+  case PlanValue::Kind::KeyLists:
+    return fmt::format("key_lists#{}", index);
+  case PlanValue::Kind::DQuery:
+    return "d_q";
+  case PlanValue::Kind::DKey:
+    return "d_k";
+  case PlanValue::Kind::DValue:
+    return "d_v";
   case PlanValue::Kind::Scalar:
     return value.name;
   case PlanValue::Kind::Constant:

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls with gradients: a forward pass whose results are kept, and the backward
+// pass, which is a plan of its own.
+#include "runtime/api/Checks.h"
+#include "runtime/api/Engine.h"
+#include "runtime/api/Execute.h"
+
+namespace spargejit::api {
+
+namespace {
+
+std::vector<std::int64_t> sizesLike(const TensorView &view) {
+  return {view.sizes.begin(), view.sizes.begin() + view.rank};
+}
+
+CallTensors backwardTensors(const TensorView &q, const TensorView &k,
+                            const TensorView &v, const AttentionSaved &saved,
+                            const TensorView &dO, const TensorView *dLse) {
+  CallTensors tensors;
+  tensors.q = &q;
+  tensors.k = &k;
+  tensors.v = &v;
+  tensors.o = &saved.o;
+  tensors.lse = &saved.lse;
+  tensors.lists = saved.lists;
+  tensors.dO = &dO;
+  tensors.dLse = dLse;
+  return tensors;
+}
+
+} // namespace
+
+Result<AttentionForward>
+Engine::attentionForward(const TensorView &q, const TensorView &k,
+                         const TensorView &v, const AttentionConfig &config) {
+  auto call = begin({&q, &k, &v, nullptr, nullptr}, config, MemoryUse::Used);
+  if (!call.ok())
+    return call.status();
+  auto plan = findPlan(*call);
+  if (!plan.ok())
+    return plan.status();
+  auto o = call->device().allocate(q.dtype, sizesLike(q), config);
+  if (!o.ok())
+    return Status(o.status()).withContext("o");
+  auto lse = call->device().allocate(
+      DataType::Float32, {q.sizes[0], q.sizes[1], q.sizes[2]}, config);
+  if (!lse.ok())
+    return Status(lse.status()).withContext("lse");
+  call->tensors.o = &o->view();
+  call->tensors.lse = &lse->view();
+  AttentionForward forward{*o, *lse, {}};
+  const bool hasLists = plan::attendedLists(**plan) >= 0;
+  if (Status status = run(*call, hasLists ? &forward.lists : nullptr); !status)
+    return status;
+  return forward;
+}
+
+Result<Engine::Plan> Engine::findBackwardPlan(const Call &call) {
+  auto forward = findPlan(call);
+  if (!forward.ok())
+    return forward;
+  auto text = methods_.findBackward(plan::attendedLists(**forward) >= 0);
+  if (!text.ok())
+    return text.status();
+  return plans_.get(**text);
+}
+
+Status Engine::runBackward(const Call &call) {
+  auto plan = findBackwardPlan(call);
+  if (!plan.ok())
+    return plan.status();
+  const CallTensors &tensors = call.tensors;
+  Checks checks;
+  checks.also(validateBackward(tensors, call.problem, call.config.method,
+                               plan::takesCallerLists(**plan),
+                               MemoryUse::Used));
+  if (checks.ok() && tensors.lists && call.config.validateLists)
+    checks.also(call.device().validateEntries(*tensors.lists, call.problem,
+                                              call.config));
+  if (!checks.ok())
+    return std::move(checks).status();
+
+  // No pair of a row and a key: nothing depends on anything.
+  if (call.problem.batch == 0 || call.problem.qLen == 0 ||
+      call.problem.kvLen == 0) {
+    for (auto [name, view] : {std::pair("gradients.dq", tensors.dQ),
+                              std::pair("gradients.dk", tensors.dK),
+                              std::pair("gradients.dv", tensors.dV)})
+      if (checks.ok())
+        checks.also(call.device().writeZeros(name, *view, call.config));
+    return std::move(checks).status();
+  }
+  auto prepared = findPrepared(call, *plan, PlanScope::Whole);
+  if (!prepared.ok())
+    return prepared.status();
+  return execute(call.device(), **prepared, call.problem, tensors, call.config,
+                 nullptr);
+}
+
+Result<AttentionGradients>
+Engine::attentionBackward(const TensorView &q, const TensorView &k,
+                          const TensorView &v, const AttentionSaved &saved,
+                          const TensorView &dO, const AttentionConfig &config,
+                          const TensorView *dLse) {
+  auto call =
+      begin(backwardTensors(q, k, v, saved, dO, dLse), config, MemoryUse::Used);
+  if (!call.ok())
+    return call.status();
+  AttentionGradients gradients;
+  for (auto [name, like, tensor] : {std::tuple("dq", &q, &gradients.dq),
+                                    std::tuple("dk", &k, &gradients.dk),
+                                    std::tuple("dv", &v, &gradients.dv)}) {
+    auto made = call->device().allocate(q.dtype, sizesLike(*like), config);
+    if (!made.ok())
+      return Status(made.status()).withContext(name);
+    *tensor = *std::move(made);
+  }
+  call->tensors.dQ = &gradients.dq.view();
+  call->tensors.dK = &gradients.dk.view();
+  call->tensors.dV = &gradients.dv.view();
+  if (Status status = runBackward(*call); !status)
+    return status;
+  return gradients;
+}
+
+Status Engine::attentionBackwardInto(const AttentionGradientViews &gradients,
+                                     const TensorView &q, const TensorView &k,
+                                     const TensorView &v,
+                                     const AttentionSaved &saved,
+                                     const TensorView &dO,
+                                     const AttentionConfig &config,
+                                     const TensorView *dLse) {
+  CallTensors tensors = backwardTensors(q, k, v, saved, dO, dLse);
+  tensors.dQ = &gradients.dq;
+  tensors.dK = &gradients.dk;
+  tensors.dV = &gradients.dv;
+  auto call = begin(tensors, config, MemoryUse::Used);
+  if (!call.ok())
+    return call.status();
+  return runBackward(*call);
+}
+
+Status Engine::prepareBackward(const TensorView &q, const TensorView &k,
+                               const TensorView &v,
+                               const AttentionConfig &config) {
+  auto call = begin({&q, &k, &v, nullptr, nullptr}, config, MemoryUse::Ignored);
+  if (!call.ok())
+    return call.status();
+  auto plan = findBackwardPlan(*call);
+  if (!plan.ok())
+    return plan.status();
+  Status status = findPrepared(*call, *plan, PlanScope::Whole).status();
+  if (!status.ok())
+    return status;
+  return reserve(call->device(), **plan, call->problem, call->tensors, config);
+}
+
+Result<std::int64_t> Engine::workspaceBytes(const TensorView &q,
+                                            const TensorView &k,
+                                            const TensorView &v,
+                                            const AttentionConfig &config) {
+  auto call = begin({&q, &k, &v, nullptr, nullptr}, config, MemoryUse::Ignored);
+  if (!call.ok())
+    return call.status();
+  auto plan = findPlan(*call);
+  if (!plan.ok())
+    return plan.status();
+  if (Status status = check(*call, **plan, MemoryUse::Ignored); !status)
+    return status;
+  return api::workspaceBytes(**plan, call->problem, call->tensors, config);
+}
+
+Result<std::int64_t>
+Engine::backwardWorkspaceBytes(const TensorView &q, const TensorView &k,
+                               const TensorView &v,
+                               const AttentionConfig &config) {
+  auto call = begin({&q, &k, &v, nullptr, nullptr}, config, MemoryUse::Ignored);
+  if (!call.ok())
+    return call.status();
+  auto plan = findBackwardPlan(*call);
+  if (!plan.ok())
+    return plan.status();
+  return api::workspaceBytes(**plan, call->problem, call->tensors, config);
+}
+
+} // namespace spargejit::api
+
+namespace spargejit {
+
+using api::Engine;
+
+Result<AttentionForward> attentionForward(const TensorView &q,
+                                          const TensorView &k,
+                                          const TensorView &v,
+                                          const AttentionConfig &config) {
+  auto engine = Engine::process();
+  if (!engine.ok())
+    return engine.status();
+  return (*engine)->attentionForward(q, k, v, config);
+}
+
+Result<AttentionGradients>
+attentionBackward(const TensorView &q, const TensorView &k, const TensorView &v,
+                  const AttentionSaved &saved, const TensorView &dO,
+                  const AttentionConfig &config, const TensorView *dLse) {
+  auto engine = Engine::process();
+  if (!engine.ok())
+    return engine.status();
+  return (*engine)->attentionBackward(q, k, v, saved, dO, config, dLse);
+}
+
+Status attentionBackwardInto(const AttentionGradientViews &gradients,
+                             const TensorView &q, const TensorView &k,
+                             const TensorView &v, const AttentionSaved &saved,
+                             const TensorView &dO,
+                             const AttentionConfig &config,
+                             const TensorView *dLse) {
+  auto engine = Engine::process();
+  if (!engine.ok())
+    return engine.status();
+  return (*engine)->attentionBackwardInto(gradients, q, k, v, saved, dO, config,
+                                          dLse);
+}
+
+Status prepareBackward(const TensorView &q, const TensorView &k,
+                       const TensorView &v, const AttentionConfig &config) {
+  auto engine = Engine::process();
+  if (!engine.ok())
+    return engine.status();
+  return (*engine)->prepareBackward(q, k, v, config);
+}
+
+Result<std::int64_t> workspaceBytes(const TensorView &q, const TensorView &k,
+                                    const TensorView &v,
+                                    const AttentionConfig &config) {
+  auto engine = Engine::process();
+  if (!engine.ok())
+    return engine.status();
+  return (*engine)->workspaceBytes(q, k, v, config);
+}
+
+Result<std::int64_t> backwardWorkspaceBytes(const TensorView &q,
+                                            const TensorView &k,
+                                            const TensorView &v,
+                                            const AttentionConfig &config) {
+  auto engine = Engine::process();
+  if (!engine.ok())
+    return engine.status();
+  return (*engine)->backwardWorkspaceBytes(q, k, v, config);
+}
+
+} // namespace spargejit
