@@ -89,6 +89,18 @@ double lseBound(DataType type, double largestScore) {
   return base + 4 * 0x1p-24 * largestScore;
 }
 
+// A term of a gradient is p (d_o·v - delta) times an element of q or k, or p
+// times one of d_o. float32: p has the error of exp(s) above, d_o·v and delta
+// some sqrt(D)·u32 of their own size, so a term's is near 20·u32 = 1.2e-6, and
+// sums average them out; lse adds u32·|lse| to all of a row's at once, 7e-7 for
+// |lse| of 12. 16-bit types: delta sums products of an o rounded to the type,
+// p and d_s may be rounded before the second products, and the result is:
+// sqrt(3)·0.6 u = 2e-3 in bfloat16 (measured 2.3e-3 to 2.9e-3 for kernels of
+// that kind).
+double gradientBound(DataType type) {
+  return type == DataType::Float32 ? 1e-5 : 6e-3;
+}
+
 Comparison compare(const std::vector<double> &actual,
                    const std::vector<double> &expected) {
   Comparison result;
@@ -122,8 +134,9 @@ Comparison compare(const std::vector<double> &actual,
     if (error > 0)
       keepWorst(result.worst, {i, x, y});
   }
-  result.relativeL2 =
-      ratio(std::sqrt(errorSquares), std::sqrt(expectedSquares));
+  result.errorL2 = std::sqrt(errorSquares);
+  result.expectedL2 = std::sqrt(expectedSquares);
+  result.relativeL2 = ratio(result.errorL2, result.expectedL2);
   result.maxAbsolute = ratio(result.largestError, largestExpected);
   const double norms = std::sqrt(actualSquares) * std::sqrt(expectedSquares);
   result.cosineDistance = errorSquares == 0 ? 0

@@ -33,6 +33,11 @@ ErrorBounds attentionBounds(DataType type, double largestScore = 0);
 /// of a scaled score in the case.
 double lseBound(DataType type, double largestScore);
 
+/// Largest |actual - expected|_2 of a gradient as a share of the larger of
+/// |expected|_2 and the L2 norm of all terms that it sums (Gradients, in
+/// ReferenceGradients.h), which stands for it where terms cancel.
+double gradientBound(DataType type);
+
 struct Comparison {
   /// One element and its place in row-major order.
   struct Element {
@@ -45,6 +50,8 @@ struct Comparison {
   double maxAbsolute = 0; ///< relative to the largest |expected|
   double cosineDistance = 0;
   double largestError = 0; ///< max |actual - expected|, not relative
+  double errorL2 = 0;      ///< |actual - expected|_2, not relative
+  double expectedL2 = 0;   ///< |expected|_2
   /// Elements where one side is NaN or infinite and the other is not the same.
   std::int64_t nonFiniteMismatches = 0;
   /// The elements that differ most, non-finite mismatches first.

@@ -31,7 +31,8 @@ public:
     return {.float32 = false,
             .anyScale = false,
             .masks = false,
-            .anyLayout = false};
+            .anyLayout = false,
+            .gradients = false};
   }
   Device device() const override { return {DeviceKind::Cuda, 0}; }
   bool hasFences() const override { return false; }

@@ -34,6 +34,8 @@ struct Abilities {
   bool anyLayout = true;
   /// Methods that select blocks.
   bool selection = true;
+  /// Backward passes; without them a call names the kernel that is missing.
+  bool gradients = true;
 };
 
 class TestBackend {

@@ -237,10 +237,10 @@ TEST(PlanMethod, GivesThePositionOfABrokenConstraint) {
 }
 
 TEST(PlanMethod, ReportsAnOpWithoutAKernelAsUnsupported) {
-  expectRefused(method("%l = sparge.caller_lists\n"
-                       "%i = sparge.invert_blocks %l"),
+  expectRefused(method("%p = sparge.parameter \"top_p\"\n"
+                       "%s = arith.mulf %p, %p : f64"),
                 ErrorCode::Unsupported,
-                "m.mlir:3:6: no kernel implements 'sparge.invert_blocks'");
+                "m.mlir:3:6: no kernel implements 'arith.mulf'");
 }
 
 TEST(PlanMethod, AddsTheNotesOfAnError) {

@@ -90,6 +90,51 @@ MethodPlan customPlan() {
   return plan;
 }
 
+MethodPlan backwardPlan() {
+  MethodPlan plan;
+  plan.name = "block_sparse_backward";
+  for (Kind kind :
+       {Kind::Query, Kind::Key, Kind::Value, Kind::Output, Kind::Lse,
+        Kind::DOutput, Kind::DLse, Kind::CallerLists, Kind::KeyLists,
+        Kind::Delta, Kind::DQuery, Kind::DKey, Kind::DValue})
+    plan.values.push_back({kind, "", 0});
+  plan.launches = {
+      {"invert_blocks",
+       {{"indices", 7}, {"counts", 7}, {"key_indices", 8}, {"key_counts", 8}},
+       {},
+       {}},
+      {"attention_bwd_delta",
+       {{"o", 3}, {"d_o", 5}, {"d_lse", 6}, {"delta", 9}},
+       {},
+       {}},
+      {"attention_bwd_kv",
+       {{"q", 0},
+        {"k", 1},
+        {"v", 2},
+        {"d_o", 5},
+        {"lse", 4},
+        {"delta", 9},
+        {"key_indices", 8},
+        {"key_counts", 8},
+        {"d_k", 11},
+        {"d_v", 12}},
+       {{"has_lists", 1}},
+       {}},
+      {"attention_bwd_q",
+       {{"q", 0},
+        {"k", 1},
+        {"v", 2},
+        {"d_o", 5},
+        {"lse", 4},
+        {"delta", 9},
+        {"indices", 7},
+        {"counts", 7},
+        {"d_q", 10}},
+       {{"has_lists", 1}},
+       {}}};
+  return plan;
+}
+
 LaunchInfo poolInfo(std::int64_t tile) {
   return makeInfo(
       "pool",

@@ -18,6 +18,10 @@ MethodPlan blockSparsePlan();
 MethodPlan selectingPlan();
 /// The same with a score that the call brings in CUDA C++.
 MethodPlan customPlan();
+/// The backward pass over the caller's lists. Values, in order: 0 q, 1 k, 2 v,
+/// 3 o, 4 lse, 5 d_o, 6 d_lse, 7 lists, 8 key lists, 9 delta, 10 d_q, 11 d_k,
+/// 12 d_v.
+MethodPlan backwardPlan();
 
 /// Arguments of the kernels of these plans, in their order.
 LaunchInfo poolInfo(std::int64_t tile);

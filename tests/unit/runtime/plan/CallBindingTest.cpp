@@ -56,6 +56,24 @@ TEST(CallBinding, PlacesPooledTensorsAndListsSideBySide) {
   EXPECT_EQ(tensors.at(8).data, nullptr) << "the output is the caller's";
 }
 
+TEST(CallBinding, PlacesWhatABackwardPassHasBetweenItsLaunches) {
+  const MethodPlan plan = unit::backwardPlan();
+  ValueTensors tensors;
+  tensors.reset(plan);
+  alignas(64) static char memory[8192];
+  auto bytes = placeWorkspace(plan, exampleProblem(), memory, tensors);
+  ASSERT_TRUE(bytes.ok());
+  // 2·6·7·2 and 2·6·7 int32, 2·6·65 floats, each up to 64.
+  EXPECT_EQ(*bytes, 704 + 384 + 3136);
+  EXPECT_EQ(tensors.at(8, 0).sizes, (std::array<std::int64_t, 4>{2, 6, 7, 2}));
+  EXPECT_EQ(tensors.at(8, 1).sizes, (std::array<std::int64_t, 4>{2, 6, 7, 0}));
+  EXPECT_EQ(tensors.at(8, 1).data, memory + 704);
+  EXPECT_EQ(tensors.at(9).sizes, (std::array<std::int64_t, 4>{2, 6, 65, 0}));
+  EXPECT_EQ(tensors.at(9).dtype, DataType::Float32);
+  for (int value : {3, 4, 5, 6, 7, 10, 11, 12})
+    EXPECT_EQ(tensors.at(value).data, nullptr) << value << " is the caller's";
+}
+
 TEST(CallBinding, LeavesListsThatAreThereAlone) {
   const MethodPlan plan = unit::selectingPlan();
   ValueTensors tensors;

@@ -13,6 +13,7 @@ namespace spargejit::plan {
 namespace {
 
 const std::vector<kernels_ir::EmbeddedText> kTexts = {
+    {"backward/block_sparse.mlir", "text of its backward pass"},
     {"kernels/portable/pool.mlir", "a kernel"},
     {"methods/dense.mlir", "text of dense"},
     {"methods/topk.mlir", "text of topk"},
@@ -47,6 +48,18 @@ TEST(MethodLibrary, KnowsItsBuiltInMethods) {
   EXPECT_EQ((*method)->fileName, "methods/topk.mlir");
   EXPECT_EQ((*method)->text, "text of topk");
   EXPECT_EQ((*method)->digest, hashText("text of topk"));
+}
+
+TEST(MethodLibrary, KeepsBackwardPassesApart) {
+  MethodLibrary library(kTexts);
+  auto backward = library.findBackward(true);
+  ASSERT_TRUE(backward.ok());
+  EXPECT_EQ((*backward)->fileName, "backward/block_sparse.mlir");
+  EXPECT_EQ((*backward)->text, "text of its backward pass");
+  EXPECT_EQ(library.find("backward/block_sparse").value(), *backward);
+  EXPECT_EQ(library.findBackward(false).status().code(), ErrorCode::Internal);
+  EXPECT_FALSE(library.find("block_sparse").ok()) << "as a method";
+  EXPECT_TRUE(MethodLibrary().findBackward(false).ok());
 }
 
 TEST(MethodLibrary, ListsTheNamesWhenOneIsUnknown) {

@@ -64,6 +64,46 @@ TEST(Planner, PoolsEachSideByItsOwnBlock) {
             ParameterValue(16));
 }
 
+TEST(Planner, BindsListsByQueryAndByKeyBlock) {
+  const MethodPlan plan = unit::backwardPlan();
+  LaunchInfo info;
+  using Argument = KernelArgument::Kind;
+  for (const auto &[name, rank] :
+       {std::pair("indices", 4), std::pair("counts", 3),
+        std::pair("key_indices", 4), std::pair("key_counts", 3)})
+    info.arguments.push_back({name, Argument::Tensor, rank, 0});
+  auto sources = bindArguments(plan, plan.launches[0], info);
+  ASSERT_TRUE(sources.ok()) << sources.status().message();
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ((*sources)[i].kind, Source::Tensor);
+    EXPECT_EQ((*sources)[i].value, i < 2 ? 7 : 8);
+    EXPECT_EQ((*sources)[i].part, static_cast<int>(i % 2));
+  }
+  // The lists of the forward pass, whichever launch comes first.
+  EXPECT_EQ(attendedLists(plan), 7);
+  EXPECT_TRUE(takesCallerLists(plan));
+  EXPECT_TRUE(plan.isBackward());
+  EXPECT_FALSE(unit::selectingPlan().isBackward());
+}
+
+// A program of the gradients of k and v stays within one key block where it
+// reads a list.
+TEST(Planner, TilesKeysByTheirLists) {
+  const std::vector<KernelParameter> parameters{
+      {"has_lists", false}, {"tile_keys", false}, {"tile_queries", false}};
+  MethodPlan plan = unit::backwardPlan();
+  auto spec = specialise(plan, 2, parameters);
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  EXPECT_EQ(spec->parameters["tile_keys"], ParameterValue(16));
+  PlanLaunch &keys = plan.launches[2];
+  keys.parameters["has_lists"] = 0;
+  std::erase_if(keys.arguments,
+                [](const PlanArgument &a) { return a.value == 8; });
+  spec = specialise(plan, 2, parameters);
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  EXPECT_EQ(spec->parameters["tile_keys"], ParameterValue(64));
+}
+
 // On Hopper: eight warps of a pooling CTA have a block each; four CTAs
 // share rows of blocks, fewer where those are long.
 TEST(Planner, GivesTeamsTheirRows) {

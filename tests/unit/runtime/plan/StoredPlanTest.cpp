@@ -37,8 +37,8 @@ TEST(StoredPlan, ComesBackWhole) {
   withNumbers.name = "a \"name\"";
   withNumbers.values.push_back({PlanValue::Kind::Constant, "", 0.1});
   withNumbers.launches[0].parameters = {{"keep_diagonal", 1}, {"z", -3}};
-  for (const MethodPlan &plan :
-       {unit::densePlan(), unit::blockSparsePlan(), withNumbers}) {
+  for (const MethodPlan &plan : {unit::densePlan(), unit::blockSparsePlan(),
+                                 unit::backwardPlan(), withNumbers}) {
     auto back = planOf(entryOf(plan));
     ASSERT_TRUE(back.ok()) << back.status().message();
     expectEqual(*back, plan);
