@@ -35,6 +35,8 @@ SECTIONS = (
      {"length": "1024", "densities": "0.1,1", "rounds": "2"}),
     ("sparse_long", "sparse", {"length": "16384", "densities": "0.02,0.05,0.1", "hybrid": "true"},
      {"length": "1024", "densities": "0.1", "rounds": "2"}),
+    ("backward", "backward", {"densities": "0.02,0.05,0.1,0.2", "mask-blocks": "32,64,128"},
+     {"length": "1024", "densities": "0.1", "mask-blocks": "64", "rounds": "2"}),
     ("growth", "growth", {}, {"fixed-length": "1024", "densities": "0.2,1", "lengths": "512,1024",
                               "few-blocks-lengths": "512,1024", "fixed-blocks": "4", "rounds": "2"}),
     ("compile_dense", "compile", {}, {}),

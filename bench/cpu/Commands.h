@@ -25,6 +25,8 @@ Command addDenseCommand(CLI::App &app);
 Command addSparseCommand(CLI::App &app);
 /// Recall and error of selections over densities and mask blocks.
 Command addQualityCommand(CLI::App &app);
+/// The backward pass over densities and mask blocks, in turns with dense.
+Command addBackwardCommand(CLI::App &app);
 /// Time over the visited blocks, in three ways to change their number.
 Command addGrowthCommand(CLI::App &app);
 /// Time to compile a method's kernels; to be run in a fresh process.

@@ -22,11 +22,12 @@ int mainBody(int argc, char **argv) {
                "spargejit-bench");
   app.require_subcommand(1);
   const std::vector<std::pair<std::string, Command>> commands = {
-      {"machine", addMachineCommand(app)}, {"peak", addPeakCommand(app)},
-      {"dense", addDenseCommand(app)},     {"sparse", addSparseCommand(app)},
-      {"growth", addGrowthCommand(app)},   {"compile", addCompileCommand(app)},
-      {"calls", addCallsCommand(app)},     {"lengths", addLengthsCommand(app)},
-      {"memory", addMemoryCommand(app)},   {"quality", addQualityCommand(app)}};
+      {"machine", addMachineCommand(app)},   {"peak", addPeakCommand(app)},
+      {"dense", addDenseCommand(app)},       {"sparse", addSparseCommand(app)},
+      {"backward", addBackwardCommand(app)}, {"growth", addGrowthCommand(app)},
+      {"compile", addCompileCommand(app)},   {"calls", addCallsCommand(app)},
+      {"lengths", addLengthsCommand(app)},   {"memory", addMemoryCommand(app)},
+      {"quality", addQualityCommand(app)}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

@@ -103,6 +103,22 @@ BlockLists Problem::select(const AttentionConfig &config) const {
   return selectBlocks(q_.view(), k_.view(), config).value();
 }
 
+AttentionForward Problem::forward(const AttentionConfig &config) const {
+  return attentionForward(q_.view(), k_.view(), v_.view(), config).value();
+}
+
+void Problem::backward(const AttentionConfig &config,
+                       const AttentionForward &forward) {
+  if (gradients_.dq.empty())
+    gradients_ = attentionBackward(q_.view(), k_.view(), v_.view(),
+                                   forward.saved(), v_.view(), config)
+                     .value();
+  attentionBackwardInto(
+      {gradients_.dq.view(), gradients_.dk.view(), gradients_.dv.view()},
+      q_.view(), k_.view(), v_.view(), forward.saved(), v_.view(), config)
+      .throwIfFailed();
+}
+
 void Problem::prepare(const AttentionConfig &config) const {
   spargejit::prepare(q_.view(), k_.view(), v_.view(), config).throwIfFailed();
 }

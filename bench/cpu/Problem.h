@@ -31,6 +31,11 @@ public:
               const AttentionOutputs &outputs = {}) const;
   /// selectBlocks.
   BlockLists select(const AttentionConfig &config) const;
+  /// attentionForward.
+  AttentionForward forward(const AttentionConfig &config) const;
+  /// attentionBackwardInto with v in the place of dO, the gradients into this
+  /// problem's, which take memory at the first call.
+  void backward(const AttentionConfig &config, const AttentionForward &forward);
   /// prepare.
   void prepare(const AttentionConfig &config) const;
 
@@ -44,6 +49,7 @@ private:
   std::int64_t headDim_;
   int threads_;
   Tensor q_, k_, v_, o_;
+  AttentionGradients gradients_;
 };
 
 /// Attention over lists that were selected before.

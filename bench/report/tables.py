@@ -59,6 +59,18 @@ def sparse_part(sparse):
          "times faster", "1 / density", "times faster, fastest runs"], rows)
 
 
+def backward_part(sections):
+    backward = sections["backward"]
+    rows = [[f"128×{row['mask_block_kv']}", percent(row["density"]), spread(row["backward"]),
+             number(row["gflops"]), f"{row['speed_up']:.2f}", f"{1 / row['density']:.1f}",
+             f"{row['best_speed_up']:.2f}"] for row in backward["rows"]]
+    head = (f"{backward['dtype']}, one head, length {backward['length']}, head dimension {backward['head_dim']}; "
+            f"dense in the same run: {spread(backward['dense'])} ms, {number(backward['dense_gflops'])} GFLOP/s.")
+    return head + "\n\n" + table(
+        ["mask block", "density", "backward pass, ms", "GFLOP/s, five products of visited blocks",
+         "times faster", "1 / density", "times faster, fastest runs"], rows)
+
+
 def growth_part(sections):
     growth, parts = sections["growth"], []
     for key, what, abscissa in GROWTH_SERIES:
@@ -131,6 +143,7 @@ PARTS = (
     ("Dense attention", dense_part),
     ("Sparse attention", lambda sections: sparse_part(sections["sparse"])),
     ("Sparse attention, long", lambda sections: sparse_part(sections["sparse_long"])),
+    ("Backward pass", backward_part),
     ("Growth", growth_part),
     ("Compilation", compile_part),
     ("Warm calls", calls_part),
