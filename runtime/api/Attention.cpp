@@ -124,7 +124,7 @@ Engine::findPrepared(const Call &call, const Plan &plan, PlanScope scope) {
                                           call.config, tuned);
   if (!prepared.ok())
     return nameCommand(prepared.status(), call.config, call.problem.kind,
-                       call.device().target());
+                       call.device().target(), plan->isBackward());
   return prepared;
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/api/Checks.h"
 #include "runtime/api/Engine.h"
 #include "runtime/api/Execute.h"
+#include "runtime/api/MissingArtifact.h"
 
 namespace spargejit::api {
 
@@ -63,7 +64,11 @@ Result<Engine::Plan> Engine::findBackwardPlan(const Call &call) {
   auto text = methods_.findBackward(plan::attendedLists(**forward) >= 0);
   if (!text.ok())
     return text.status();
-  return plans_.get(**text);
+  auto plan = plans_.get(**text);
+  if (!plan.ok())
+    return nameCommand(plan.status(), call.config, call.problem.kind,
+                       call.device().target(), /*isBackward=*/true);
+  return plan;
 }
 
 Status Engine::runBackward(const Call &call) {

@@ -8,24 +8,25 @@
 namespace spargejit::api {
 
 std::string compileCommand(const std::string &method,
-                           const plan::ProblemClass &kind,
-                           const Target &target) {
-  return fmt::format("spargejit compile method:{} --arch {} --head-dim {} "
-                     "--dtype {} --mask-block {}x{}{}{} -o DIR",
-                     method, target.architecture, kind.headDim,
-                     dataTypeName(kind.dtype), kind.maskBlockQ,
-                     kind.maskBlockKv, kind.causal ? " --causal" : "",
-                     kind.longRows ? " --long-rows" : "");
+                           const plan::ProblemClass &kind, const Target &target,
+                           bool isBackward) {
+  return fmt::format(
+      "spargejit compile method:{} --arch {} --head-dim {} "
+      "--dtype {} --mask-block {}x{}{}{}{} -o DIR",
+      method, target.architecture, kind.headDim, dataTypeName(kind.dtype),
+      kind.maskBlockQ, kind.maskBlockKv, kind.causal ? " --causal" : "",
+      kind.longRows ? " --long-rows" : "", isBackward ? " --backward" : "");
 }
 
 Status nameCommand(Status status, const AttentionConfig &config,
-                   const plan::ProblemClass &kind, const Target &target) {
+                   const plan::ProblemClass &kind, const Target &target,
+                   bool isBackward) {
   if (status.ok() || status.code() != ErrorCode::ArtifactMissing)
     return status;
-  return Status(ErrorCode::ArtifactMissing,
-                fmt::format("{}; `{}` makes all that this call needs",
-                            status.message(),
-                            compileCommand(config.method, kind, target)));
+  return Status(
+      ErrorCode::ArtifactMissing,
+      fmt::format("{}; `{}` makes all that this call needs", status.message(),
+                  compileCommand(config.method, kind, target, isBackward)));
 }
 
 } // namespace spargejit::api

@@ -11,14 +11,15 @@
 namespace spargejit::api {
 
 /// "spargejit compile method:topk --arch host --head-dim 64 --dtype float32
-/// --mask-block 128x64 -o DIR".
+/// --mask-block 128x64 -o DIR"; of a backward pass with --backward.
 std::string compileCommand(const std::string &method,
-                           const plan::ProblemClass &kind,
-                           const Target &target);
+                           const plan::ProblemClass &kind, const Target &target,
+                           bool isBackward = false);
 
 /// A failure of the code ArtifactMissing with that command after its message,
 /// any other as it is.
 Status nameCommand(Status status, const AttentionConfig &config,
-                   const plan::ProblemClass &kind, const Target &target);
+                   const plan::ProblemClass &kind, const Target &target,
+                   bool isBackward = false);
 
 } // namespace spargejit::api

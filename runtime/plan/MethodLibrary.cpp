@@ -38,24 +38,24 @@ MethodLibrary::MethodLibrary(
   for (const kernels_ir::EmbeddedText &text : texts) {
     std::string_view path = text.path;
     const bool isBackward = path.starts_with(kBackwardFolder);
-    const std::string_view folder = isBackward ? kBackwardFolder : kFolder;
-    if (!path.starts_with(folder) || !path.ends_with(kSuffix))
+    if (!(isBackward || path.starts_with(kFolder)) || !path.ends_with(kSuffix))
       continue;
-    std::string name(path.substr(folder.size(),
-                                 path.size() - folder.size() - kSuffix.size()));
-    auto method = makeMethod(name, std::string(path), std::string(text.text));
-    if (isBackward) {
-      backward_.emplace(std::move(name), std::move(method));
-      continue;
-    }
-    names_.push_back(name);
+    path.remove_suffix(kSuffix.size());
+    if (!isBackward)
+      path.remove_prefix(kFolder.size());
+    std::string name(path);
+    if (!isBackward)
+      names_.push_back(name);
+    auto method =
+        makeMethod(name, std::string(text.path), std::string(text.text));
     builtIn_.emplace(std::move(name), std::move(method));
   }
 }
 
 MethodLibrary::Found MethodLibrary::findBackward(bool hasLists) const {
-  auto it = backward_.find(hasLists ? "block_sparse" : "dense");
-  if (it != backward_.end())
+  auto it =
+      builtIn_.find(hasLists ? "backward/block_sparse" : "backward/dense");
+  if (it != builtIn_.end())
     return it->second;
   return Status(ErrorCode::Internal,
                 "the backward pass is not among the built-in texts (bug in "

@@ -42,10 +42,12 @@ public:
   Result<std::shared_ptr<const MethodText>> find(const std::string &name);
 
   /// The backward pass of methods whose attention reads listed blocks, or of
-  /// those whose attention reads every key. Internal for texts without it.
+  /// those whose attention reads every key: "backward/block_sparse" or
+  /// "backward/dense", which find() knows as well. Internal for texts without
+  /// it.
   Result<std::shared_ptr<const MethodText>> findBackward(bool hasLists) const;
 
-  /// The built-in names, sorted.
+  /// The names of built-in methods, sorted.
   const std::vector<std::string> &names() const { return names_; }
 
 private:
@@ -67,7 +69,6 @@ private:
   Found findFile(const std::string &path);
 
   std::unordered_map<std::string, std::shared_ptr<const MethodText>> builtIn_;
-  std::unordered_map<std::string, std::shared_ptr<const MethodText>> backward_;
   std::vector<std::string> names_;
   std::mutex filesMutex_;
   std::unordered_map<std::string, FileEntry> files_;

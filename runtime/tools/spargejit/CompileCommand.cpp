@@ -30,7 +30,8 @@ with
 Beside them are the methods' plans and an index. A later run adds to a pack.
 
 all compiles every kernel that the built-in methods need for the given head
-dimension, dtype, mask block and --causal; method:NAME those of one method.
+dimension, dtype, mask block and --causal; method:NAME those of one method; --backward adds
+those of the gradients.
 --problems takes these from a list of models' workloads. GPU kernels need a
 ptxas program, but no GPU.
 
@@ -45,18 +46,23 @@ struct CompileOptions {
   KernelOptions kernelOptions;
   std::vector<std::string> problems;
   std::string folder;
+  bool backward = false;
   bool keepPtx = false;
   bool json = false;
 };
 
-/// The built-in methods that the request names; none for a single kernel.
+/// The built-in methods that the request names, and the backward passes where
+/// they are wanted; none for a single kernel.
 std::vector<std::string> methodsOf(const CompileOptions &options) {
   const std::string methodPrefix = "method:";
+  std::vector<std::string> methods;
   if (options.kernel == "all")
-    return plan::MethodLibrary().names();
-  if (options.kernel.starts_with(methodPrefix))
-    return {options.kernel.substr(methodPrefix.size())};
-  return {};
+    methods = plan::MethodLibrary().names();
+  else if (options.kernel.starts_with(methodPrefix))
+    methods = {options.kernel.substr(methodPrefix.size())};
+  if (options.backward && !methods.empty())
+    methods.insert(methods.end(), {"backward/block_sparse", "backward/dense"});
+  return methods;
 }
 
 /// The options of each class of problems that is asked for.
@@ -195,6 +201,8 @@ CommandBody addCompileCommand(CLI::App &app) {
                                fmt::join(autotune::problemListNames(), ", ")))
       ->type_name("LIST")
       ->delimiter(',');
+  command->add_flag("--backward", options->backward,
+                    "Also what backward passes need");
   command->add_flag("--keep-ptx", options->keepPtx,
                     "Leave GPU kernels as PTX text");
   command->add_option("-o,--output", options->folder, "Folder to write to")
