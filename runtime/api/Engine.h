@@ -9,6 +9,7 @@
 #include "runtime/plan/MethodLibrary.h"
 #include "runtime/plan/PlanCache.h"
 #include "spargejit/attention.h"
+#include "spargejit/distillation.h"
 #include "spargejit/training.h"
 
 namespace spargejit::api {
@@ -63,6 +64,10 @@ public:
                                               const TensorView &k,
                                               const TensorView &v,
                                               const AttentionConfig &config);
+
+  Status distillationLoss(const TensorView &loss, const TensorView *gradient,
+                          const TensorView &student, const TensorView &teacher,
+                          const DistillationConfig &config);
 
   /// What Tensor::allocate means on any device.
   Result<Tensor> allocate(DataType dtype,

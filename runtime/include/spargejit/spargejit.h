@@ -4,6 +4,7 @@
 #pragma once
 
 #include "spargejit/attention.h"
+#include "spargejit/distillation.h"
 #include "spargejit/export.h"
 #include "spargejit/library.h"
 #include "spargejit/status.h"
