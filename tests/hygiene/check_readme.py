@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """README.md is true: each line of its ```sh blocks is run (or, where it would
 build or test all over again, looked up in `./run help`), and its ```cpp blocks
-are built with its ```cmake block against the installed library and run.
+are built with its ```cmake block against the installed library and run; so are
+those of PROGRAM_PAGES.
 """
 import argparse
 import os
@@ -14,17 +15,21 @@ import tempfile
 from source_tree import read_text
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# Pages whose ```cpp blocks are programs too.
+PROGRAM_PAGES = ("docs/training.md",)
 # What a reader types before the first command of the repository.
 NOT_RUN = ("git", "cd")
 
 
 class Readme:
-    """The README's blocks and where to try them."""
+    """The README's blocks, programs of further pages, and where to try them."""
 
-    def __init__(self, root, build):
+    def __init__(self, root, build, pages=()):
         self.root = os.path.abspath(root)
         self.build = os.path.abspath(build)
         self.blocks = BLOCK.findall(read_text(self.root, "README.md"))
+        for page in pages:
+            self.blocks += [block for block in BLOCK.findall(read_text(self.root, page)) if block[0] == "cpp"]
 
     def of_language(self, language):
         return [text for kind, text in self.blocks if kind == language]
@@ -94,7 +99,7 @@ def check_programs(readme, folder):
 
 
 def find_problems(root, build):
-    readme = Readme(root, build)
+    readme = Readme(root, build, PROGRAM_PAGES)
     with tempfile.TemporaryDirectory() as folder:
         return [f"README.md: {problem}" for check in (check_shell_blocks, check_programs)
                 for problem in check(readme, folder)]
