@@ -150,10 +150,12 @@ TEST(Planner, NamesAParameterThatNobodyGives) {
       specialise(unit::densePlan(), 0, {{"elem", true}, {"warps", false}});
   ASSERT_FALSE(spec.ok());
   EXPECT_EQ(spec.status().code(), ErrorCode::CompileFailed);
-  EXPECT_EQ(spec.status().message(),
-            "method dense, kernel attention_fwd: expected a parameter out of "
-            "causal, elem, has_lists, head_dim, mask_block_kv, mask_block_q, "
-            "tile_columns, tile_kv, tile_q, tile_rows, got warps");
+  EXPECT_EQ(
+      spec.status().message(),
+      "method dense, kernel attention_fwd: expected a parameter out of "
+      "causal, elem, has_lists, head_dim, mask_block_kv, mask_block_q, "
+      "tile_columns, tile_keys, tile_kv, tile_q, tile_queries, tile_rows, got "
+      "warps");
 }
 
 TEST(Planner, NamesAParameterThatTheKernelDoesNotDeclare) {
