@@ -3,6 +3,8 @@
 // Default tiles.
 #include "runtime/plan/DefaultTuning.h"
 
+#include "runtime/plan/BackwardTuning.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -88,6 +90,7 @@ Tuning defaultTuning(const ProblemClass &kind, const Target &target,
     return portableTuning(kind, hasLists);
   Tuning tuning = sm90Tuning(kind, hasLists);
   tuning.merge(sm90SelectionTuning(kind));
+  tuning.merge(sm90BackwardTuning(kind, hasLists));
   return tuning;
 }
 

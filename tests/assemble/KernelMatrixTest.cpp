@@ -7,6 +7,7 @@
 #include "kernels_ir/embed/EmbeddedTexts.h"
 #include "runtime/jit/AssembleWithPtxas.h"
 #include "runtime/jit/DeviceJit.h"
+#include "runtime/plan/DefaultTuning.h"
 #include "runtime/plan/Planner.h"
 #include "spargejit/library.h"
 
@@ -73,6 +74,37 @@ protected:
     }
   }
 
+  /// A kernel that no plan of a built-in method has need to launch.
+  void expectCleanKernel(const std::string &name, const ProblemClass &kind,
+                         bool hasLists) {
+    auto kernel = jit_.text(name);
+    ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+    KernelSpec spec;
+    spec.kernel = name;
+    spec.target = jit_.target();
+    auto known = plan::defaultTuning(kind, spec.target, hasLists);
+    known.insert({{"head_dim", kind.headDim},
+                  {"mask_block_q", kind.maskBlockQ},
+                  {"mask_block_kv", kind.maskBlockKv},
+                  {"causal", kind.causal},
+                  {"has_lists", hasLists}});
+    for (const compiler::KernelParameter &parameter : (*kernel)->parameters) {
+      if (parameter.name == "elem") {
+        spec.parameters[parameter.name] = kind.dtype;
+        continue;
+      }
+      auto value = known.find(parameter.name);
+      ASSERT_NE(value, known.end()) << name << ": " << parameter.name;
+      spec.parameters[parameter.name] = value->second;
+    }
+    auto code = jit_.code(spec, **kernel);
+    EXPECT_TRUE(code.ok()) << code.status().message();
+    if (!code.ok())
+      return;
+    EXPECT_LE((*code)->launch.sharedBytes, 227 << 10) << (*code)->what;
+    ++assembled_;
+  }
+
   const Environment settings_ = settingsWithPtxas();
   jit::DeviceJit jit_{jit::builtInCodeGenerator(), kernels_ir::embeddedTexts(),
                       settings_, hopper()};
@@ -103,6 +135,24 @@ TEST_P(TensorCoreWidths, AssembleInEveryConfiguration) {
   EXPECT_EQ(assembled_, 28 + 8);
 }
 
+TEST_P(TensorCoreWidths, AssembleGradients) {
+  // Causality changes a mask that all code has, so every block has it once.
+  for (const char *kernel : {"attention_bwd_q", "attention_bwd_kv"})
+    for (bool causal : {false, true}) {
+      expectCleanKernel(
+          kernel, {DataType::Float16, GetParam(), 128, 64, causal}, false);
+      for (std::int64_t maskBlockKv : {16, 32, 64, 128})
+        expectCleanKernel(kernel,
+                          {DataType::BFloat16, GetParam(), causal ? 64 : 128,
+                           maskBlockKv, causal},
+                          true);
+    }
+  const ProblemClass kind{DataType::BFloat16, GetParam(), 128, 64, false};
+  expectCleanKernel("attention_bwd_delta", kind, false);
+  expectCleanKernel("invert_blocks", kind, true);
+  EXPECT_EQ(assembled_, 2 * 2 * 5 + 2);
+}
+
 class OtherWidths : public KernelMatrix {};
 INSTANTIATE_TEST_SUITE_P(HeadDim, OtherWidths,
                          testing::Values(8, 16, 24, 32, 40, 72, 80, 104, 120,
@@ -116,7 +166,12 @@ TEST_P(OtherWidths, Assemble) {
                                16 << (GetParam() / 8 % 4), !turn});
   expectClean("spargeattention2",
               {DataType::BFloat16, GetParam(), 128, 64, turn, !turn});
-  EXPECT_EQ(assembled_, 2 + 4);
+  const ProblemClass kind{DataType::BFloat16, GetParam(), turn ? 64 : 128,
+                          16 << (GetParam() / 8 % 4), turn};
+  for (const char *kernel :
+       {"attention_bwd_delta", "attention_bwd_q", "attention_bwd_kv"})
+    expectCleanKernel(kernel, kind, true);
+  EXPECT_EQ(assembled_, 2 + 4 + 3);
 }
 
 } // namespace

@@ -223,6 +223,8 @@ LogicalResult HostEmitter::emitGatherPositions(tile::GatherPositionsOp op) {
 }
 
 LogicalResult HostEmitter::emitStore(tile::StoreOp op) {
+  if (op.getBelow())
+    return op.emitOpError() << "expects no last row on the host, got one";
   const View &view = views_[op.getView()];
   RankedTensorType type = tileType(op.getValue());
   Type element = type.getElementType();

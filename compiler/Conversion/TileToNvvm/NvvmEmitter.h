@@ -171,6 +171,7 @@ private:
                             Value limit,
                             function_ref<void(Value, Value, Value)> store);
   LogicalResult emit(tile::ScatterOp op);
+  LogicalResult emit(tile::ScatterAtOp op);
   LogicalResult emit(tile::RowScatterOp op);
   LogicalResult emit(tile::FillRestOp op);
   LogicalResult emit(tile::StoreScalarOp op);
@@ -183,6 +184,10 @@ private:
   SmallVector<Value> sumLanes(const View &view, Value first, Value end,
                               int64_t pieces, bool isAligned);
   LogicalResult emit(tile::SumRowsOp op);
+  Value isAligned(const View &view);
+  Value dotLanes(const View &a, const View &b, Value row, int64_t columns,
+                 bool isAligned);
+  LogicalResult emit(tile::RowDotsOp op);
 
   // NvvmControlFlow.cpp: everything carried is a list of scalars.
   FailureOr<SmallVector<Type>> flatTypes(ValueRange values);
@@ -264,6 +269,7 @@ private:
   LogicalResult storeMatrix(tile::StoreSharedOp op);
   LogicalResult emit(tile::LoadSharedOp op);
   Registers loadColumns(Value address, RankedTensorType type);
+  LogicalResult emit(tile::SharedColumnsOp op);
   LogicalResult emit(tile::SharedPositionsOp op);
 
   // NvvmGlobalMemory.cpp: the grid, tensors and lists.

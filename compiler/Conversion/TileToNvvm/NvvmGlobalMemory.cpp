@@ -192,6 +192,9 @@ LogicalResult NvvmEmitter::storeTile(tile::StoreOp op) {
   for (int64_t half = 0; half < 2; ++half) {
     Value row = p_.add(scalar(op.getOffsets()[0]), rowInTile(half));
     Value isRow = p_.less(row, view.rows);
+    if (op.getBelow())
+      isRow = arith::AndIOp::create(b_, p_.location(), isRow,
+                                    p_.less(row, scalar(op.getBelow())));
     Value offset = p_.add(p_.mul(p_.signExtend(row), view.rowStride),
                           p_.signExtend(first));
     Value pointer = p_.globalPointer(view.pointer, view.elementType, offset);

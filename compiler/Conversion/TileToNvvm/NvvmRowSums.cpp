@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of neighbouring rows of 16-bit floats: a stream, so what counts is how
-// many 16-byte loads are under way. Lane p + L r of a warp holds columns 8 p …
-// of every G-th row from row r, with L = columns / 8 and G = 32 / L.
+// Sums of neighbouring rows of 16-bit floats, and products of the rows of two
+// tensors: streams, so what counts is how many 16-byte loads are under way.
+// Lane p + L r of a warp holds columns 8 p … of every G-th row from row r, with
+// L = columns / 8 (for products rounded up to a power of two) and G = 32 / L.
 #include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
 
+#include "llvm/Support/MathExtras.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -12,8 +14,8 @@ using namespace mlir;
 using namespace mlir::sparge;
 
 static constexpr int64_t kPiece = 8;
-/// Loads of a lane that are under way at once.
-static constexpr int64_t kLoads = 8;
+/// Loads of a lane that are under way at once; passes over two tensors.
+static constexpr int64_t kLoads = 8, kPasses = 8;
 
 /// Eight 16-bit elements in four words as f32; 0 where not `isThere`.
 SmallVector<Value> NvvmEmitter::widen(Type element, Value words,
@@ -100,21 +102,26 @@ SmallVector<Value> NvvmEmitter::sumLanes(const View &view, Value first,
   return loop.getResults();
 }
 
+/// Whether each row starts at a multiple of 16 bytes.
+Value NvvmEmitter::isAligned(const View &view) {
+  Location loc = p_.location();
+  Value base = LLVM::PtrToIntOp::create(b_, loc, p_.i64(), view.pointer);
+  Value stride = p_.mul(view.rowStride, p_.constant64(2));
+  Value low = arith::AndIOp::create(
+      b_, loc, arith::OrIOp::create(b_, loc, base, stride), p_.constant64(15));
+  return arith::CmpIOp::create(b_, loc, arith::CmpIPredicate::eq, low,
+                               p_.constant64(0));
+}
+
 LogicalResult NvvmEmitter::emit(tile::SumRowsOp op) {
   Location loc = p_.location();
   auto type = cast<RankedTensorType>(op.getType());
   const View view = views_[op.getView()];
   int64_t pieces = type.getDimSize(0) / kPiece, rows = 32 / pieces;
 
-  // 16-byte loads need rows at multiples of 16 bytes.
-  Value base = LLVM::PtrToIntOp::create(b_, loc, p_.i64(), view.pointer);
-  Value stride = p_.mul(view.rowStride, p_.constant64(2));
-  Value low = arith::AndIOp::create(
-      b_, loc, arith::OrIOp::create(b_, loc, base, stride), p_.constant64(15));
-  Value isAligned = arith::CmpIOp::create(b_, loc, arith::CmpIPredicate::eq,
-                                          low, p_.constant64(0));
+  // For 16-byte loads.
   auto branch = scf::IfOp::create(b_, loc, SmallVector<Type>(kPiece, p_.f32()),
-                                  isAligned, /*withElse=*/true);
+                                  isAligned(view), /*withElse=*/true);
   for (bool aligned : {true, false}) {
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(aligned ? branch.thenBlock()
@@ -153,5 +160,66 @@ LogicalResult NvvmEmitter::emit(tile::SumRowsOp op) {
     registers.push_back(found);
   }
   hold(op.getResult(), std::move(registers));
+  return success();
+}
+
+/// The product of this lane's row from `row`.
+Value NvvmEmitter::dotLanes(const View &a, const View &b, Value row,
+                            int64_t columns, bool isAligned) {
+  Location loc = p_.location();
+  int64_t lanes = static_cast<int64_t>(llvm::PowerOf2Ceil(columns / kPiece));
+  int64_t rows = 32 / lanes;
+  Value column = p_.mul(p_.remainder(lane_, lanes), kPiece);
+  Value isColumn = p_.less(column, p_.constant(columns));
+  column = p_.select(isColumn, column, p_.constant(0));
+  Value last = p_.add(a.rows, -1);
+  Value zero = p_.constantLike(p_.f32(), b_.getF32FloatAttr(0));
+  int64_t together = std::min(lanes, kPasses);
+  auto loop =
+      scf::ForOp::create(b_, loc, p_.constant(0), p_.constant(lanes),
+                         p_.constant(together), SmallVector<Value>{zero});
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(loop.getBody());
+  Value result = loop.getRegionIterArg(0);
+  for (int64_t i = 0; i < together; ++i) {
+    Value pass = p_.add(loop.getInductionVar(), i);
+    Value own =
+        p_.add(p_.add(row, p_.divide(lane_, lanes)), p_.mul(pass, rows));
+    Value isThere =
+        arith::AndIOp::create(b_, loc, isColumn, p_.less(own, a.rows));
+    Value inside = arith::MinSIOp::create(b_, loc, own, last);
+    SmallVector<Value> left = loadEight(a, inside, column, isThere, isAligned);
+    SmallVector<Value> right = loadEight(b, inside, column, isThere, isAligned);
+    Value sum = zero;
+    for (auto [x, y] : llvm::zip(left, right))
+      sum = LLVM::FMAOp::create(b_, loc, x, y, sum);
+    for (int64_t mask = 1; mask < lanes; mask *= 2)
+      sum = arith::AddFOp::create(b_, loc, sum, p_.fromLaneXor(sum, mask));
+    // Row i of the pass goes to lane pass * rows + i.
+    Value from = p_.mul(p_.remainder(lane_, rows), lanes);
+    Value isOwn = arith::CmpIOp::create(b_, loc, arith::CmpIPredicate::eq,
+                                        p_.divide(lane_, rows), pass);
+    result = p_.select(isOwn, p_.fromLane(sum, from), result);
+  }
+  scf::YieldOp::create(b_, loc, result);
+  return loop.getResult(0);
+}
+
+LogicalResult NvvmEmitter::emit(tile::RowDotsOp op) {
+  Location loc = p_.location();
+  const View a = views_[op.getA()], b = views_[op.getB()];
+  Value bothAligned =
+      arith::AndIOp::create(b_, loc, isAligned(a), isAligned(b));
+  auto branch = scf::IfOp::create(b_, loc, p_.f32(), bothAligned,
+                                  /*withElse=*/true);
+  for (bool aligned : {true, false}) {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(aligned ? branch.thenBlock()
+                                        : branch.elseBlock());
+    scf::YieldOp::create(b_, loc,
+                         dotLanes(a, b, scalar(op.getRow()),
+                                  *tile::getFixed(op.getColumns()), aligned));
+  }
+  hold(op.getResult(), {branch.getResult(0)});
   return success();
 }

@@ -190,6 +190,32 @@ LogicalResult NvvmEmitter::emit(tile::ScatterOp op) {
                      });
 }
 
+LogicalResult NvvmEmitter::emit(tile::ScatterAtOp op) {
+  RowPlace place(
+      cast<RankedTensorType>(op.getValues().getType()).getDimSize(0));
+  const View view = views_[op.getView()];
+  FailureOr<Registers> values = registersOf(op.getValues()),
+                       rows = registersOf(op.getRows()),
+                       columns = registersOf(op.getColumns()),
+                       where = registersOf(op.getWhere());
+  if (failed(values) || failed(rows) || failed(columns) || failed(where))
+    return failure();
+  for (int64_t i = 0; i < place.registers(); ++i) {
+    auto at = static_cast<size_t>(i);
+    Value stores = inRow(place, i);
+    for (Value condition :
+         {(*where)[at], p_.lessUnsigned((*rows)[at], view.rows),
+          p_.lessUnsigned((*columns)[at], view.columns)})
+      stores = arith::AndIOp::create(b_, p_.location(), stores, condition);
+    Value offset = p_.add(p_.mul(p_.signExtend((*rows)[at]), view.rowStride),
+                          p_.signExtend((*columns)[at]));
+    p_.storeGlobalWhere(
+        stores, (*values)[at],
+        p_.globalPointer(view.pointer, view.elementType, offset));
+  }
+  return success();
+}
+
 LogicalResult NvvmEmitter::emit(tile::RowScatterOp op) {
   const Scratch scratch = scratches_[op.getScratch()];
   Value row = p_.add(scratch.address,

@@ -108,6 +108,16 @@ LogicalResult NvvmEmitter::emit(tile::LoadSharedOp op) {
   return success();
 }
 
+LogicalResult NvvmEmitter::emit(tile::SharedColumnsOp op) {
+  const Slot slot = slots_[op.getSlot()];
+  SharedMatrix matrix(op.getSlot().getType());
+  Value panel = p_.divide(scalar(op.getFirst()), matrix.panelColumns());
+  slots_[op.getResult()] = {
+      slot.ring, slot.stage,
+      p_.add(slot.address, p_.mul(panel, matrix.panelBytes()))};
+  return success();
+}
+
 /// Eight columns never belong to two boxes.
 LogicalResult NvvmEmitter::emit(tile::SharedPositionsOp op) {
   auto type = cast<RankedTensorType>(op.getType());

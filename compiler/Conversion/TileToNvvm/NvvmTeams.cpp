@@ -25,16 +25,18 @@ bool NvvmEmitter::isForTeams(Operation *op) {
              tile::DotStagedOp, tile::SpreadOp, tile::RowLoadOp,
              tile::RowStoreOp, tile::TotalOp, tile::PickOp, tile::RankOp,
              tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
-             tile::StoreScalarOp, tile::SumRowsOp>(op);
+             tile::StoreScalarOp, tile::SumRowsOp, tile::RowDotsOp,
+             tile::ScatterAtOp>(op);
 }
 
 bool NvvmEmitter::isForRoles(Operation *op) {
   return isa<tile::ProgramsOp, tile::NextProgramOp, tile::WarpAnyOp,
              tile::ProgramPlaceOp, tile::ListBoxesOp, tile::RingOp,
              tile::RingNextOp, tile::RingPiecesOp, tile::DotAsyncOp,
-             tile::DotWaitOp, tile::WarpDotOp, tile::SharedPositionsOp,
-             tile::StoreSharedOp, tile::LoadSharedOp, tile::ConvertOp,
-             tile::ExpandOp, tile::ReduceOp, tile::ReducePartialOp>(op);
+             tile::DotWaitOp, tile::WarpDotOp, tile::SharedColumnsOp,
+             tile::SharedPositionsOp, tile::StoreSharedOp, tile::LoadSharedOp,
+             tile::ConvertOp, tile::ExpandOp, tile::ReduceOp,
+             tile::ReducePartialOp>(op);
 }
 
 LogicalResult NvvmEmitter::emitTeam() {

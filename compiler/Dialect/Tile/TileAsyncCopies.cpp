@@ -5,6 +5,8 @@
 #include "compiler/Dialect/Tile/TileDialect.h"
 #include "compiler/Dialect/Tile/TileSizes.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 using namespace mlir;
 using namespace mlir::tile;
 
@@ -129,6 +131,26 @@ LogicalResult LoadSharedOp::verify() {
                          << getSlot().getType();
   return verifySameTile(*this, tensorType(getResult()),
                         getSlot().getType()); // C2
+}
+
+LogicalResult SharedColumnsOp::verify() {
+  SharedType slot = getSlot().getType(), result = getType();
+  if (!slot.getSwizzle() || slot.getSwizzle() != result.getSwizzle() ||
+      slot.getElementType() != result.getElementType() ||
+      slot.getSizes().getSizes()[0] != result.getSizes().getSizes()[0]) // C1
+    return emitOpError() << "expects a matrix with the rows, elements and "
+                            "swizzle of "
+                         << slot << ", got " << result;
+  std::optional<int64_t> first = getConstantIntValue(getFirst());
+  std::optional<int64_t> swizzle = getFixed(slot.getSwizzle());
+  Type element = slot.getElementType();
+  if (!first || !swizzle || !element.isIntOrFloat())
+    return success();
+  int64_t columns = *swizzle * 8 / element.getIntOrFloatBitWidth();
+  if (*first % columns != 0) // C2
+    return emitOpError() << "expects to start at a multiple of " << columns
+                         << " columns, got " << *first;
+  return success();
 }
 
 LogicalResult SharedPositionsOp::verify() {

@@ -112,6 +112,21 @@ def Tile_LoadSharedOp : Tile_Op<"load_shared"> {
   let hasVerifier = 1;
 }
 
+def Tile_SharedColumnsOp : Tile_Op<"shared_columns", [Pure]> {
+  let summary = "Some of the panels of a matrix in shared memory";
+  let description = [{
+    result[r, c] = slot[r, first + c]. Columns beyond the slot's last panel are
+    whatever lies there.
+
+    C1: slot and result are matrices of the same rows, elements and swizzle.
+    C2: first is a multiple of a panel's columns.
+  }];
+  let arguments = (ins Tile_SharedType:$slot, Index:$first);
+  let results = (outs Tile_SharedType:$result);
+  let assemblyFormat = "$slot `[` $first `]` attr-dict `:` qualified(type($slot)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
 def Tile_SharedPositionsOp : Tile_Op<"shared_positions"> {
   let summary = "The row numbers in a gathered tile, from those of its boxes";
   let description = [{

@@ -94,6 +94,9 @@ LogicalResult StoreOp::verify() {
   if (rank < 1 || rank > view.getRank()) // C2
     return emitOpError() << "expects a value of rank 1 to " << view.getRank()
                          << ", got " << rank;
+  if (getBelow() && rank != 2) // C3
+    return emitOpError() << "expects a value of rank 2 with a last row, got "
+                         << rank;
   return success();
 }
 

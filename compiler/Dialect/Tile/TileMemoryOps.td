@@ -68,18 +68,23 @@ def Tile_LoadValuesOp : Tile_Op<"load_values", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
-def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
+def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "Writes a tile, clipped to the view";
   let description = [{
-    view[offsets… + x] = value[x] wherever that lies inside the view. A vector
-    value in a rank-2 view runs along the last dimension. Elements are converted
-    to the view's type, rounding to nearest even.
+    view[offsets… + x] = value[x] wherever that lies inside the view, and in a row
+    before `below` where that is given. A vector value in a rank-2 view runs along
+    the last dimension. Elements are converted to the view's type, rounding to
+    nearest even.
 
     C1: as many offsets as the view has dimensions.
     C2: rank(value) <= rank(view).
+    C3: with `below`, rank(value) = 2.
   }];
-  let arguments = (ins AnyRankedTensor:$value, Tile_ViewType:$view, Variadic<Index>:$offsets);
-  let assemblyFormat = "$value `,` $view `[` $offsets `]` attr-dict `:` type($value) `,` qualified(type($view))";
+  let arguments = (ins AnyRankedTensor:$value, Tile_ViewType:$view, Variadic<Index>:$offsets,
+                       Optional<Index>:$below);
+  let assemblyFormat = [{
+    $value `,` $view `[` $offsets `]` (`below` $below^)? attr-dict `:` type($value) `,` qualified(type($view))
+  }];
   let hasVerifier = 1;
 }
 

@@ -28,6 +28,24 @@ LogicalResult SumRowsOp::verify() {
   return success();
 }
 
+LogicalResult RowDotsOp::verify() {
+  ViewType a = getA().getType();
+  Type element = a.getElementType();
+  if (a != getB().getType() || a.getRank() != 2 ||
+      !(isa<ElementType>(element) || element.isBF16() || element.isF16())) // C1
+    return emitOpError() << "expects two views of rank 2 and bf16 or f16, got "
+                         << a << " and " << getB().getType();
+  RankedTensorType result = tensorType(getResult());
+  if (result.getRank() != 1 || !result.getElementType().isF32() ||
+      getFixed(getSizes(result)[0]) != 32) // C2
+    return emitOpError() << "expects a rank-1 tensor of 32 f32, got " << result;
+  std::optional<int64_t> columns = getFixed(getColumns());
+  if (columns && (*columns <= 0 || *columns % 8 != 0 || *columns > 256)) // C3
+    return emitOpError() << "expects a multiple of 8 columns up to 256, got "
+                         << *columns;
+  return success();
+}
+
 LogicalResult TotalOp::verify() {
   RankedTensorType source = tensorType(getSource());
   Type element = source.getElementType();
@@ -91,6 +109,18 @@ LogicalResult ScatterOp::verify() {
     return emitOpError() << "expects a view of rank 1, got " << view;
   return verifyScatter(*this, view.getElementType(), tensorType(getValues()),
                        tensorType(getPositions()), tensorType(getWhere()));
+}
+
+LogicalResult ScatterAtOp::verify() {
+  ViewType view = getView().getType();
+  if (view.getRank() != 2) // C1
+    return emitOpError() << "expects a view of rank 2, got " << view;
+  for (Value positions : {getRows(), getColumns()}) // C1, C2
+    if (failed(verifyScatter(*this, view.getElementType(),
+                             tensorType(getValues()), tensorType(positions),
+                             tensorType(getWhere()))))
+      return failure();
+  return success();
 }
 
 LogicalResult RowScatterOp::verify() {

@@ -23,6 +23,26 @@ def Tile_SumRowsOp : Tile_Op<"sum_rows", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def Tile_RowDotsOp : Tile_Op<"row_dots", [MemoryEffects<[MemRead]>]> {
+  let summary = "Products of the rows of two views, row by row";
+  let description = [{
+    result[r] = sum over c < columns of a[row + r, c] b[row + r, c], in float32; 0
+    beyond the views' rows. The order of the sum is fixed by the columns.
+
+    C1: the views have rank 2 and bf16 or f16 elements (once those are fixed), and
+        the same.
+    C2: the result is a rank-1 tensor of 32 f32.
+    C3: the columns, where fixed, are a multiple of 8 up to 256.
+  }];
+  let arguments = (ins Tile_ViewType:$a, Tile_ViewType:$b, Index:$row, Tile_SizesAttr:$columns);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $a `,` $b `[` $row `]` `columns` custom<Size>($columns) attr-dict
+    `:` qualified(type($a)) `,` qualified(type($b)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_TotalOp : Tile_Op<"total", [Pure]> {
   let summary = "Sum or maximum of all elements";
   let description = [{
@@ -75,6 +95,25 @@ def Tile_ScatterOp : Tile_Op<"scatter", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = [{
     $values `at` $positions `where` $where `into` $view attr-dict
     `:` type($values) `,` type($positions) `,` type($where) `,` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ScatterAtOp : Tile_Op<"scatter_at", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes chosen elements to given places of a matrix view";
+  let description = [{
+    view[rows[i], columns[i]] = values[i] for all i with where[i], 0 <= rows[i] <
+    rows(view) and 0 <= columns[i] < columns(view).
+
+    C1: the view has rank 2 and 32-bit elements, of the values' type.
+    C2: values, rows and columns (i32) and where (i1) are rank-1 tensors of one
+        size.
+  }];
+  let arguments = (ins AnyRankedTensor:$values, AnyRankedTensor:$rows, AnyRankedTensor:$columns,
+                       AnyRankedTensor:$where, Tile_ViewType:$view);
+  let assemblyFormat = [{
+    $values `at` $rows `,` $columns `where` $where `into` $view attr-dict
+    `:` type($values) `,` type($rows) `,` type($columns) `,` type($where) `,` qualified(type($view))
   }];
   let hasVerifier = 1;
 }

@@ -14,8 +14,9 @@
 // A CTA works on one tile of keys; two CTAs share a multiprocessor, so that one's
 // dots run under the other's exponentials. It goes through the query heads of the
 // group and the query blocks that list the key block, always in the same order,
-// tile_q query rows a step; scores are computed transposed, so that p and ds are
-// left operands from registers. Roles:
+// tile_queries query rows a step; scores are computed transposed, so that p and ds
+// are left operands from registers. Where dk and dv of all columns do not fit the
+// registers, it goes through the steps once for each part of the columns. Roles:
 //
 //   scout      reads counts, lists and the queries' statistics, ahead of the loads
 //   loader     starts the copies of k, v, q and do
@@ -24,8 +25,10 @@
 // Rings (stations in brackets; slots in shared memory):
 //
 //   work   scout [0] -> loader [1] -> consumers [2]: the number of steps
-//   steps  scout [0] -> loader [1] -> consumers [2]: first query row, head and
-//          flags; per query row the exponent's offset -log2(e) lse, and delta
+//   steps  scout [0] -> loader [1] -> consumers [2]: first query row and head of a
+//          step, and flags
+//   rows   scout [0] -> consumers [1]: per query row of a step the exponent's
+//          offset, -log2(e) lse, and delta
 //   keys   loader [0] -> consumers [1]: the CTA's k and v
 //   q, do  loader [0] -> consumers [1]: a step's tiles
 //
@@ -37,34 +40,43 @@
 // mask: the former have rows of their own, which are not stored, and the latter
 // p = 2^-inf.
 //
-// Shared memory at head_dim = 128, 16-bit elements: k and v 2 x 16 KiB, q 2 x 16
-// KiB, do 2 x 16 KiB.
+// A q slot is held for a step longer than a do slot, so that it is worth more of
+// them. Shared memory at head_dim = 128, 16-bit elements, tile_keys = 64: k and v 2 x
+// 16 KiB, q 3 x 16 KiB, do 2 x 16 KiB, which with one slot of row values is all that
+// two CTAs can have. Where a list is for 128 keys (or there is none) one CTA with two
+// warpgroups shares q and do; with dkv_turns these take turns in issuing dots.
 //
-// Parameters that follow from others: consumer_warps = tile_kv / 16.
+// Parameters that follow from others: dkv_keys = min(tile_keys, mask_block_kv), the
+// keys of a CTA, since they share a list (tile_keys without lists; the tile's other
+// rows are computed and not stored); dkv_columns = dkv_parts * dkv_part_columns >=
+// head_dim, where columns beyond head_dim are zeros; dkv_warps = tile_keys / 16.
 
 !elem = !tile.element<"elem">
-!q_slot = !tile.shared<tile_q x head_dim x !elem, swizzle swizzle_bytes>
-!kv_slot = !tile.shared<tile_kv x head_dim x !elem, swizzle swizzle_bytes>
+!q_slot = !tile.shared<tile_queries x dkv_columns x !elem, swizzle dkv_swizzle_bytes>
+!q_part = !tile.shared<tile_queries x dkv_part_columns x !elem, swizzle dkv_swizzle_bytes>
+!kv_slot = !tile.shared<tile_keys x dkv_columns x !elem, swizzle dkv_swizzle_bytes>
 !work_note = !tile.shared<1 x i32>
-!step_note = !tile.shared<4 x i32>
-!row_values = !tile.shared<tile_q x f32>
+!place_note = !tile.shared<2 x i32>
+!flag_note = !tile.shared<1 x i32>
+!row_values = !tile.shared<tile_queries x f32>
 
 !work_ring = !tile.ring<!work_note>
-!step_ring = !tile.ring<!step_note, !row_values, !row_values>
+!step_ring = !tile.ring<!place_note, !flag_note>
+!row_ring = !tile.ring<!row_values, !row_values>
 !kv_ring = !tile.ring<!kv_slot, !kv_slot>
 !q_ring = !tile.ring<!q_slot>
 !cursor = !tile.cursor
 
-!scores = tensor<?x?xf32, #tile.sizes<tile_kv, tile_q>>
-!weights = tensor<?x?x!elem, #tile.sizes<tile_kv, tile_q>>
-!positions = tensor<?x?xi32, #tile.sizes<tile_kv, tile_q>>
-!score_mask = tensor<?x?xi1, #tile.sizes<tile_kv, tile_q>>
-!output = tensor<?x?xf32, #tile.sizes<tile_kv, head_dim>>
-!output_elem = tensor<?x?x!elem, #tile.sizes<tile_kv, head_dim>>
-!rows = tensor<?xf32, #tile.sizes<tile_q>>
-!row_mask = tensor<?xi1, #tile.sizes<tile_q>>
-!row_numbers = tensor<?xi32, #tile.sizes<tile_q>>
-!key_numbers = tensor<?xi32, #tile.sizes<tile_kv>>
+!scores = tensor<?x?xf32, #tile.sizes<tile_keys, tile_queries>>
+!weights = tensor<?x?x!elem, #tile.sizes<tile_keys, tile_queries>>
+!positions = tensor<?x?xi32, #tile.sizes<tile_keys, tile_queries>>
+!score_mask = tensor<?x?xi1, #tile.sizes<tile_keys, tile_queries>>
+!output = tensor<?x?xf32, #tile.sizes<tile_keys, dkv_part_columns>>
+!output_elem = tensor<?x?x!elem, #tile.sizes<tile_keys, dkv_part_columns>>
+!rows = tensor<?xf32, #tile.sizes<tile_queries>>
+!row_mask = tensor<?xi1, #tile.sizes<tile_queries>>
+!row_numbers = tensor<?xi32, #tile.sizes<tile_queries>>
+!key_numbers = tensor<?xi32, #tile.sizes<tile_keys>>
 
 tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
                               %v: !tile.global<4 x !elem>, %d_o: !tile.global<4 x !elem>,
@@ -72,9 +84,10 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
                               %lse: !tile.global<3 x f32>, %delta: !tile.global<3 x f32>,
                               %d_k: !tile.global<4 x !elem>, %d_v: !tile.global<4 x !elem>,
                               %softmax_scale: f32)
-    parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, tile_q, tile_kv,
-                swizzle_bytes, q_stages, consumer_warps, producer_registers, consumer_registers]
-    grid %k by tile_kv {
+    parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, tile_queries, tile_keys,
+                dkv_keys, dkv_parts, dkv_part_columns, dkv_columns, dkv_swizzle_bytes, dkv_turns,
+                dkv_q_stages, dkv_do_stages, dkv_row_stages, dkv_warps, dkv_producer_registers, dkv_consumer_registers]
+    grid %k by dkv_keys {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c0_i32 = arith.constant 0 : i32
@@ -84,8 +97,12 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
   %nowhere = arith.constant 1073741824 : index
   %masked_bit = arith.constant 1 : i32
   %log2_e = arith.constant 1.44269504 : f32
-  %tile_q = tile.parameter "tile_q" : index
-  %tile_kv = tile.parameter "tile_kv" : index
+  %tile_queries = tile.parameter "tile_queries" : index
+  %tile_keys = tile.parameter "tile_keys" : index
+  %dkv_keys = tile.parameter "dkv_keys" : index
+  %parts = tile.parameter "dkv_parts" : index
+  %part_columns = tile.parameter "dkv_part_columns" : index
+  %turns = tile.parameter "dkv_turns" : i1
   %mask_block_q = tile.parameter "mask_block_q" : index
   %mask_block_kv = tile.parameter "mask_block_kv" : index
   %causal = tile.parameter "causal" : i1
@@ -104,24 +121,25 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
   %k_map = tile.tensor_map %k : !tile.global<4 x !elem> -> !tile.tensor_map<4, !kv_slot>
   %v_map = tile.tensor_map %v : !tile.global<4 x !elem> -> !tile.tensor_map<4, !kv_slot>
 
-  %work_ring = tile.ring stages 1 passed_by [1, consumer_warps] : !work_ring
-  %step_ring = tile.ring stages 6 passed_by [1, consumer_warps] : !step_ring
-  %kv_ring = tile.ring stages 1 passed_by [consumer_warps] : !kv_ring
-  %q_ring = tile.ring stages q_stages passed_by [consumer_warps] : !q_ring
-  %do_ring = tile.ring stages q_stages passed_by [consumer_warps] : !q_ring
+  %work_ring = tile.ring stages 1 passed_by [1, dkv_warps] : !work_ring
+  %step_ring = tile.ring stages 4 passed_by [1, dkv_warps] : !step_ring
+  %row_ring = tile.ring stages dkv_row_stages passed_by [dkv_warps] : !row_ring
+  %kv_ring = tile.ring stages 1 passed_by [dkv_warps] : !kv_ring
+  %q_ring = tile.ring stages dkv_q_stages passed_by [dkv_warps] : !q_ring
+  %do_ring = tile.ring stages dkv_do_stages passed_by [dkv_warps] : !q_ring
   %start = tile.ring_start : !cursor
 
   // delta is what a launch before this one computes.
   tile.launch_wait
 
   // ---- scout: what to load -------------------------------------------------
-  tile.role "scout" warps 1 registers producer_registers {
+  tile.role "scout" warps 1 registers dkv_producer_registers {
     %batch, %kv_head, %tile = tile.program_id : index, index, index
-    %first_key = arith.muli %tile, %tile_kv : index
+    %first_key = arith.muli %tile, %dkv_keys : index
     %key_block = arith.divui %first_key, %mask_block_kv : index
     %first_head = arith.muli %kv_head, %heads_per_kv : index
     %end_head = arith.addi %first_head, %heads_per_kv : index
-    %steps_per_block = arith.divui %mask_block_q, %tile_q : index
+    %steps_per_block = arith.divui %mask_block_q, %tile_queries : index
     %capacity = tile.dim %key_indices, 3 : !tile.global<4 x i32>
     %q_blocks = arith.ceildivui %q_len, %mask_block_q : index
     %q_blocks_i32 = arith.index_cast %q_blocks : index to i32
@@ -130,8 +148,8 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     %seen_from = arith.subi %first_key, %shift : index
     %seen_from_causal = arith.maxsi %seen_from, %c0 : index
     %first_seen = arith.select %causal, %seen_from_causal, %c0 : index
-    %first_step = arith.divui %first_seen, %tile_q : index
-    %all_steps = arith.ceildivui %q_len, %tile_q : index
+    %first_step = arith.divui %first_seen, %tile_queries : index
+    %all_steps = arith.ceildivui %q_len, %tile_queries : index
     %seeing_steps = arith.subi %all_steps, %first_step : index
     %dense_steps = arith.maxsi %seeing_steps, %c0 : index
 
@@ -162,90 +180,98 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     %minus_log2_e = arith.negf %log2_e : f32
     %minus_log2_es = tile.splat %minus_log2_e : f32 -> !rows
     %no_keys = tile.splat %minus_inf : f32 -> !rows
-    %tile_last = arith.addi %first_key, %tile_kv : index
+    %tile_last = arith.addi %first_key, %tile_keys : index
 
     // A step's head and number in the head's list follow from those before: the
     // next one of this head, or the first one of the next head that has any.
     %head_0 = arith.subi %first_head, %c1 : index
-    %last:4 = scf.for %step = %c0 to %all_total step %c1
-        iter_args(%step_at = %start, %old_head = %head_0, %old_number = %c0, %old_steps = %c0)
-        -> (!cursor, index, index, index) {
-      %here:3 = scf.while (%head_try = %old_head, %number_try = %old_number, %steps_try = %old_steps)
-          : (index, index, index) -> (index, index, index) {
-        %is_done = arith.cmpi sge, %number_try, %steps_try : index
-        %goes_on = arith.andi %is_done, %is_seen : i1
-        scf.condition(%goes_on) %head_try, %number_try, %steps_try : index, index, index
-      } do {
-      ^next_head(%head_before: index, %number_before: index, %steps_before: index):
-        %next_head = arith.addi %head_before, %c1 : index
-        %next_steps = scf.if %has_lists -> (index) {
-          %head_counts = tile.slice %key_counts[%batch, %next_head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
-          %count_i32 = tile.load_scalar %head_counts[%key_block] : !tile.view<1 x i32> -> i32
-          %not_negative = arith.maxsi %count_i32, %c0_i32 : i32
-          %wanted = arith.index_cast %not_negative : i32 to index
-          %count = arith.minsi %wanted, %capacity : index
-          %list_steps = arith.muli %count, %steps_per_block : index
-          scf.yield %list_steps : index
-        } else {
-          scf.yield %dense_steps : index
+    %part_ends:2 = scf.for %part = %c0 to %parts step %c1
+        iter_args(%part_step_at = %start, %part_row_at = %start) -> (!cursor, !cursor) {
+      %last:5 = scf.for %step = %c0 to %all_total step %c1
+          iter_args(%step_at = %part_step_at, %row_at = %part_row_at, %old_head = %head_0, %old_number = %c0,
+                    %old_steps = %c0) -> (!cursor, !cursor, index, index, index) {
+        %here:3 = scf.while (%head_try = %old_head, %number_try = %old_number, %steps_try = %old_steps)
+            : (index, index, index) -> (index, index, index) {
+          %is_done = arith.cmpi sge, %number_try, %steps_try : index
+          %goes_on = arith.andi %is_done, %is_seen : i1
+          scf.condition(%goes_on) %head_try, %number_try, %steps_try : index, index, index
+        } do {
+        ^next_head(%head_before: index, %number_before: index, %steps_before: index):
+          %next_head = arith.addi %head_before, %c1 : index
+          %next_steps = scf.if %has_lists -> (index) {
+            %head_counts = tile.slice %key_counts[%batch, %next_head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
+            %count_i32 = tile.load_scalar %head_counts[%key_block] : !tile.view<1 x i32> -> i32
+            %not_negative = arith.maxsi %count_i32, %c0_i32 : i32
+            %wanted = arith.index_cast %not_negative : i32 to index
+            %count = arith.minsi %wanted, %capacity : index
+            %list_steps = arith.muli %count, %steps_per_block : index
+            scf.yield %list_steps : index
+          } else {
+            scf.yield %dense_steps : index
+          }
+          scf.yield %next_head, %c0, %next_steps : index, index, index
         }
-        scf.yield %next_head, %c0, %next_steps : index, index, index
-      }
-      %head = arith.maxsi %here#0, %first_head : index
-      %seen_row = scf.if %has_lists -> (index) {
-        %list = tile.slice %key_indices[%batch, %head, %key_block] : !tile.global<4 x i32> -> !tile.view<1 x i32>
-        %place = arith.divui %here#1, %steps_per_block : index
-        %entry = tile.load_scalar %list[%place] : !tile.view<1 x i32> -> i32
-        // Unsigned, so that negative entries are too large.
-        %is_block = arith.cmpi ult, %entry, %q_blocks_i32 : i32
-        %entry_index = arith.index_cast %entry : i32 to index
-        %block_row = arith.muli %entry_index, %mask_block_q : index
-        %steps_before_place = arith.muli %place, %steps_per_block : index
-        %in_block = arith.subi %here#1, %steps_before_place : index
-        %in_block_row = arith.muli %in_block, %tile_q : index
-        %listed_row = arith.addi %block_row, %in_block_row : index
-        %valid_row = arith.select %is_block, %listed_row, %nowhere : index
-        scf.yield %valid_row : index
-      } else {
-        %dense_step = arith.addi %first_step, %here#1 : index
-        %dense_row = arith.muli %dense_step, %tile_q : index
-        scf.yield %dense_row : index
-      }
-      %row = arith.select %is_seen, %seen_row, %nowhere : index
+        %head = arith.maxsi %here#0, %first_head : index
+        %seen_row = scf.if %has_lists -> (index) {
+          %list = tile.slice %key_indices[%batch, %head, %key_block] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+          %place = arith.divui %here#1, %steps_per_block : index
+          %entry = tile.load_scalar %list[%place] : !tile.view<1 x i32> -> i32
+          // Unsigned, so that negative entries are too large.
+          %is_block = arith.cmpi ult, %entry, %q_blocks_i32 : i32
+          %entry_index = arith.index_cast %entry : i32 to index
+          %block_row = arith.muli %entry_index, %mask_block_q : index
+          %steps_before_place = arith.muli %place, %steps_per_block : index
+          %in_block = arith.subi %here#1, %steps_before_place : index
+          %in_block_row = arith.muli %in_block, %tile_queries : index
+          %listed_row = arith.addi %block_row, %in_block_row : index
+          %valid_row = arith.select %is_block, %listed_row, %nowhere : index
+          scf.yield %valid_row : index
+        } else {
+          %dense_step = arith.addi %first_step, %here#1 : index
+          %dense_row = arith.muli %dense_step, %tile_queries : index
+          scf.yield %dense_row : index
+        }
+        %row = arith.select %is_seen, %seen_row, %nowhere : index
 
-      // A query without keys has p = 2^(.. - inf) = 0, and so one beyond the end.
-      %lse_view = tile.slice %lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
-      %delta_view = tile.slice %delta[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
-      %row_lse = tile.load_values %lse_view[%row] otherwise %inf : !tile.view<1 x f32>, f32 -> !rows
-      %row_delta = tile.load_values %delta_view[%row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
-      %unseen = arith.cmpf oeq, %row_lse, %no_keys : !rows
-      %lse_log2 = arith.mulf %row_lse, %minus_log2_es : !rows
-      %offset = arith.select %unseen, %no_keys, %lse_log2 : !row_mask, !rows
+        // Masked when the first query does not see the last key.
+        %row_end = arith.addi %row, %shift : index
+        %row_limit = arith.addi %row_end, %c1 : index
+        %hides = arith.cmpi slt, %row_limit, %tile_last : index
+        %masked = arith.andi %hides, %causal : i1
+        %flags = arith.select %masked, %masked_bit, %c0_i32 : i32
+        %row_i32 = arith.index_cast %row : index to i32
+        %head_i32 = arith.index_cast %head : index to i32
+        %place_note, %flag_note = tile.ring_acquire %step_ring[%step_at] : !step_ring -> !place_note, !flag_note
+        tile.store_note (%row_i32, %head_i32), %place_note : !place_note
+        tile.store_note (%flags), %flag_note : !flag_note
+        tile.ring_commit %step_ring[%step_at] : !step_ring
 
-      // Masked when the first query does not see the last key.
-      %row_end = arith.addi %row, %shift : index
-      %row_limit = arith.addi %row_end, %c1 : index
-      %hides = arith.cmpi slt, %row_limit, %tile_last : index
-      %masked = arith.andi %hides, %causal : i1
-      %flags = arith.select %masked, %masked_bit, %c0_i32 : i32
-      %row_i32 = arith.index_cast %row : index to i32
-      %head_i32 = arith.index_cast %head : index to i32
-      %step_note, %offset_note, %delta_note = tile.ring_acquire %step_ring[%step_at]
-          : !step_ring -> !step_note, !row_values, !row_values
-      tile.store_note (%row_i32, %head_i32, %flags, %c0_i32), %step_note : !step_note
-      tile.store_shared %offset, %offset_note : !rows, !row_values
-      tile.store_shared %row_delta, %delta_note : !rows, !row_values
-      tile.ring_commit %step_ring[%step_at] : !step_ring
-      %step_next = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
-      %number_next = arith.addi %here#1, %c1 : index
-      scf.yield %step_next, %here#0, %number_next, %here#2 : !cursor, index, index, index
+        // A query without keys has p = 2^(.. - inf) = 0, and so one beyond the end.
+        %lse_view = tile.slice %lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+        %delta_view = tile.slice %delta[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+        %row_lse = tile.load_values %lse_view[%row] otherwise %inf : !tile.view<1 x f32>, f32 -> !rows
+        %row_delta = tile.load_values %delta_view[%row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
+        %unseen = arith.cmpf oeq, %row_lse, %no_keys : !rows
+        %lse_log2 = arith.mulf %row_lse, %minus_log2_es : !rows
+        %offset = arith.select %unseen, %no_keys, %lse_log2 : !row_mask, !rows
+        %offset_note, %delta_note = tile.ring_acquire %row_ring[%row_at] : !row_ring -> !row_values, !row_values
+        tile.store_shared %offset, %offset_note : !rows, !row_values
+        tile.store_shared %row_delta, %delta_note : !rows, !row_values
+        tile.ring_commit %row_ring[%row_at] : !row_ring
+
+        %step_next = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
+        %row_next = tile.ring_next %row_ring[%row_at] : !row_ring -> !cursor
+        %number_next = arith.addi %here#1, %c1 : index
+        scf.yield %step_next, %row_next, %here#0, %number_next, %here#2 : !cursor, !cursor, index, index, index
+      }
+      scf.yield %last#0, %last#1 : !cursor, !cursor
     }
   }
 
   // ---- loader ----------------------------------------------------------------
-  tile.role "loader" warps 1 registers producer_registers {
+  tile.role "loader" warps 1 registers dkv_producer_registers {
     %batch, %kv_head, %tile = tile.program_id : index, index, index
-    %first_key = arith.muli %tile, %tile_kv : index
+    %first_key = arith.muli %tile, %dkv_keys : index
     %k_slot, %v_slot = tile.ring_acquire %kv_ring[%start] : !kv_ring -> !kv_slot, !kv_slot
     tile.ring_commit %kv_ring[%start] loads(%k_slot, %v_slot : !kv_slot, !kv_slot) : !kv_ring
     tile.load_async %k_map[%batch, %kv_head, %first_key] into %k_slot : !tile.tensor_map<4, !kv_slot>, !kv_slot
@@ -255,30 +281,31 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     %total_i32 = tile.load_note %work_note : !work_note -> i32
     tile.ring_release %work_ring[%start] : !work_ring
     %total = arith.index_cast %total_i32 : i32 to index
-    %last:2 = scf.for %step = %c0 to %total step %c1 iter_args(%step_at = %start, %q_at = %start)
-        -> (!cursor, !cursor) {
-      %step_note, %offset_note, %delta_note = tile.ring_wait %step_ring[%step_at]
-          : !step_ring -> !step_note, !row_values, !row_values
-      %row_i32, %head_i32, %flags, %spare = tile.load_note %step_note : !step_note -> i32, i32, i32, i32
+    %all_steps = arith.muli %total, %parts : index
+    %last:3 = scf.for %step = %c0 to %all_steps step %c1
+        iter_args(%step_at = %start, %q_at = %start, %do_at = %start) -> (!cursor, !cursor, !cursor) {
+      %place_note, %flag_note = tile.ring_wait %step_ring[%step_at] : !step_ring -> !place_note, !flag_note
+      %row_i32, %head_i32 = tile.load_note %place_note : !place_note -> i32, i32
       tile.ring_release %step_ring[%step_at] : !step_ring
       %row = arith.index_cast %row_i32 : i32 to index
       %head = arith.index_cast %head_i32 : i32 to index
       %q_slot = tile.ring_acquire %q_ring[%q_at] : !q_ring -> !q_slot
       tile.ring_commit %q_ring[%q_at] loads(%q_slot : !q_slot) : !q_ring
       tile.load_async %q_map[%batch, %head, %row] into %q_slot : !tile.tensor_map<4, !q_slot>, !q_slot
-      %do_slot = tile.ring_acquire %do_ring[%q_at] : !q_ring -> !q_slot
-      tile.ring_commit %do_ring[%q_at] loads(%do_slot : !q_slot) : !q_ring
+      %do_slot = tile.ring_acquire %do_ring[%do_at] : !q_ring -> !q_slot
+      tile.ring_commit %do_ring[%do_at] loads(%do_slot : !q_slot) : !q_ring
       tile.load_async %do_map[%batch, %head, %row] into %do_slot : !tile.tensor_map<4, !q_slot>, !q_slot
       %step_next = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
       %q_next = tile.ring_next %q_ring[%q_at] : !q_ring -> !cursor
-      scf.yield %step_next, %q_next : !cursor, !cursor
+      %do_next = tile.ring_next %do_ring[%do_at] : !q_ring -> !cursor
+      scf.yield %step_next, %q_next, %do_next : !cursor, !cursor, !cursor
     }
   }
 
   // ---- consumers -----------------------------------------------------------------
-  tile.role "consumers" warps consumer_warps registers consumer_registers {
+  tile.role "consumers" warps dkv_warps registers dkv_consumer_registers {
     %batch, %kv_head, %tile = tile.program_id : index, index, index
-    %first_key = arith.muli %tile, %tile_kv : index
+    %first_key = arith.muli %tile, %dkv_keys : index
     // Exponents in base 2: p = 2^(scale s + offset).
     %scale = arith.mulf %softmax_scale, %log2_e : f32
     %scales = tile.splat %scale : f32 -> !scores
@@ -297,120 +324,157 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     tile.ring_release %work_ring[%start] station 2 : !work_ring
     %total = arith.index_cast %total_i32 : i32 to index
 
-    // The first step.
     %k_slot, %v_slot = tile.ring_wait %kv_ring[%start] : !kv_ring -> !kv_slot, !kv_slot
-    %q_slot_0 = tile.ring_wait %q_ring[%start] : !q_ring -> !q_slot
-    %products_0 = tile.dot_async %k_slot, %q_slot_0 transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
-    %step_note_0, %offset_note_0, %delta_note_0 = tile.ring_wait %step_ring[%start] station 2
-        : !step_ring -> !step_note, !row_values, !row_values
-    %row_0, %head_0, %flags_0, %spare_0 = tile.load_note %step_note_0 : !step_note -> i32, i32, i32, i32
-    %offset_0 = tile.load_shared %offset_note_0 : !row_values -> !rows
-    %offsets_0 = tile.expand %offset_0 axis 0 : !rows -> !scores
-    %s_0 = tile.dot_wait 0 (%products_0 : !tile.pending<!scores>) -> !scores
-    %masked_i32_0 = arith.andi %flags_0, %masked_bit : i32
-    %masked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
-    %visible_0 = scf.if %masked_0 -> (!scores) {
-      %first_rows = tile.splat %row_0 : i32 -> !row_numbers
-      %numbers = tile.iota : !row_numbers
-      %row_numbers = arith.addi %first_rows, %numbers : !row_numbers
-      %queries = tile.expand %row_numbers axis 0 : !row_numbers -> !positions
-      %starts = tile.expand %query_starts axis 1 : !key_numbers -> !positions
-      %sees = arith.cmpi sge, %queries, %starts : !positions
-      %kept = arith.select %sees, %s_0, %hidden : !score_mask, !scores
-      scf.yield %kept : !scores
-    } else {
-      scf.yield %s_0 : !scores
-    }
-    %exponents_0 = math.fma %visible_0, %scales, %offsets_0 : !scores
-    %p_f32_0 = math.exp2 %exponents_0 : !scores
-    %p_0 = tile.convert %p_f32_0 : !scores -> !weights
-    %do_slot_0 = tile.ring_wait %do_ring[%start] : !q_ring -> !q_slot
-    %slopes_0 = tile.dot_async %v_slot, %do_slot_0 transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
-    %dv_adding_0 = tile.dot_async %p_0, %do_slot_0 onto %no_output : !output
-        : !weights, !q_slot -> !tile.pending<!output>
-    %dp_0 = tile.dot_wait 1 (%slopes_0 : !tile.pending<!scores>) -> !scores
-    %delta_0 = tile.load_shared %delta_note_0 : !row_values -> !rows
-    %deltas_0 = tile.expand %delta_0 axis 0 : !rows -> !scores
-    %p_back_0 = tile.convert %p_0 : !weights -> !scores
-    %distance_0 = arith.subf %dp_0, %deltas_0 : !scores
-    %ds_f32_0 = arith.mulf %p_back_0, %distance_0 : !scores
-    %ds_0 = tile.convert %ds_f32_0 : !scores -> !weights
-    tile.ring_release %step_ring[%start] station 2 : !step_ring
-    %dv_0, %p_used_0 = tile.dot_wait 0 (%dv_adding_0, %p_0 : !tile.pending<!output>, !weights)
-        -> !output, !weights
-    tile.ring_release %do_ring[%start] : !q_ring
-    %at_0 = tile.ring_next %q_ring[%start] : !q_ring -> !cursor
-    %step_at_0 = tile.ring_next %step_ring[%start] : !step_ring -> !cursor
-
-    %dk, %dv, %last_ds, %last_at, %end_at, %end_step_at = scf.for %step = %c1 to %total step %c1
-        iter_args(%old_dk = %no_output, %old_dv = %dv_0, %old_ds = %ds_0, %old_at = %start, %at = %at_0,
-                  %step_at = %step_at_0) -> (!output, !output, !weights, !cursor, !cursor, !cursor) {
-      // Issue: this step's scores, dk of the one before.
-      %q_slot = tile.ring_wait %q_ring[%at] : !q_ring -> !q_slot
-      %old_q_slot = tile.ring_pieces %q_ring[%old_at] : !q_ring -> !q_slot
-      %products = tile.dot_async %k_slot, %q_slot transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
-      %dk_adding = tile.dot_async %old_ds, %old_q_slot onto %old_dk : !output
-          : !weights, !q_slot -> !tile.pending<!output>
-
-      %step_note, %offset_note, %delta_note = tile.ring_wait %step_ring[%step_at] station 2
-          : !step_ring -> !step_note, !row_values, !row_values
-      %row, %head, %flags, %spare = tile.load_note %step_note : !step_note -> i32, i32, i32, i32
-      %offset = tile.load_shared %offset_note : !row_values -> !rows
-      %offsets = tile.expand %offset axis 0 : !rows -> !scores
-      %s = tile.dot_wait 1 (%products : !tile.pending<!scores>) -> !scores
-      %masked_i32 = arith.andi %flags, %masked_bit : i32
-      %masked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
-      %visible = scf.if %masked -> (!scores) {
-        %first_rows = tile.splat %row : i32 -> !row_numbers
-        %numbers = tile.iota : !row_numbers
-        %row_numbers = arith.addi %first_rows, %numbers : !row_numbers
-        %queries = tile.expand %row_numbers axis 0 : !row_numbers -> !positions
-        %starts = tile.expand %query_starts axis 1 : !key_numbers -> !positions
-        %sees = arith.cmpi sge, %queries, %starts : !positions
-        %kept = arith.select %sees, %s, %hidden : !score_mask, !scores
-        scf.yield %kept : !scores
+    %end_key = arith.addi %first_key, %dkv_keys : index
+    %ends:4 = scf.for %part = %c0 to %parts step %c1
+        iter_args(%first_at = %start, %first_do_at = %start, %first_step_at = %start, %first_row_at = %start)
+        -> (!cursor, !cursor, !cursor, !cursor) {
+      // The first step.
+      %first_column = arith.muli %part, %part_columns : index
+      %q_slot_0 = tile.ring_wait %q_ring[%first_at] : !q_ring -> !q_slot
+      %products_0 = tile.dot_async %k_slot, %q_slot_0 transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
+      %place_note_0, %flag_note_0 = tile.ring_wait %step_ring[%first_step_at] station 2
+          : !step_ring -> !place_note, !flag_note
+      %flags_0 = tile.load_note %flag_note_0 : !flag_note -> i32
+      %offset_note_0, %delta_note_0 = tile.ring_wait %row_ring[%first_row_at] : !row_ring -> !row_values, !row_values
+      %offset_0 = tile.load_shared %offset_note_0 : !row_values -> !rows
+      %offsets_0 = tile.expand %offset_0 axis 0 : !rows -> !scores
+      %s_0 = tile.dot_wait 0 (%products_0 : !tile.pending<!scores>) -> !scores
+      %masked_i32_0 = arith.andi %flags_0, %masked_bit : i32
+      %masked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
+      %visible_0 = scf.if %masked_0 -> (!scores) {
+        %row_0, %head_0 = tile.load_note %place_note_0 : !place_note -> i32, i32
+        %first_rows_0 = tile.splat %row_0 : i32 -> !row_numbers
+        %numbers_0 = tile.iota : !row_numbers
+        %row_numbers_0 = arith.addi %first_rows_0, %numbers_0 : !row_numbers
+        %queries_0 = tile.expand %row_numbers_0 axis 0 : !row_numbers -> !positions
+        %starts_0 = tile.expand %query_starts axis 1 : !key_numbers -> !positions
+        %sees_0 = arith.cmpi sge, %queries_0, %starts_0 : !positions
+        %kept_0 = arith.select %sees_0, %s_0, %hidden : !score_mask, !scores
+        scf.yield %kept_0 : !scores
       } else {
-        scf.yield %s : !scores
+        scf.yield %s_0 : !scores
       }
-      %exponents = math.fma %visible, %scales, %offsets : !scores
-      %p_f32 = math.exp2 %exponents : !scores
-      %p = tile.convert %p_f32 : !scores -> !weights
+      %exponents_0 = math.fma %visible_0, %scales, %offsets_0 : !scores
+      %p_f32_0 = math.exp2 %exponents_0 : !scores
+      %p_0 = tile.convert %p_f32_0 : !scores -> !weights
+      tile.ring_release %step_ring[%first_step_at] station 2 : !step_ring
 
-      // Issue: dp, dv.
-      %do_slot = tile.ring_wait %do_ring[%at] : !q_ring -> !q_slot
-      %slopes = tile.dot_async %v_slot, %do_slot transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
-      %dv_adding = tile.dot_async %p, %do_slot onto %old_dv : !output
-          : !weights, !q_slot -> !tile.pending<!output>
-      %new_dk, %dp, %ds_used = tile.dot_wait 1 (%dk_adding, %slopes, %old_ds
-          : !tile.pending<!output>, !tile.pending<!scores>, !weights) -> !output, !scores, !weights
-      tile.ring_release %q_ring[%old_at] : !q_ring
-      %delta_here = tile.load_shared %delta_note : !row_values -> !rows
-      %deltas = tile.expand %delta_here axis 0 : !rows -> !scores
-      %p_back = tile.convert %p : !weights -> !scores
-      %distance = arith.subf %dp, %deltas : !scores
-      %ds_f32 = arith.mulf %p_back, %distance : !scores
-      %ds = tile.convert %ds_f32 : !scores -> !weights
-      tile.ring_release %step_ring[%step_at] station 2 : !step_ring
-      %new_dv, %p_used = tile.dot_wait 0 (%dv_adding, %p : !tile.pending<!output>, !weights)
+      %do_slot_0 = tile.ring_wait %do_ring[%first_do_at] : !q_ring -> !q_slot
+      %do_part_0 = tile.shared_columns %do_slot_0[%first_column] : !q_slot -> !q_part
+      %slopes_0 = tile.dot_async %v_slot, %do_slot_0 transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
+      %dv_adding_0 = tile.dot_async %p_0, %do_part_0 onto %no_output : !output
+          : !weights, !q_part -> !tile.pending<!output>
+      %dp_0 = tile.dot_wait 1 (%slopes_0 : !tile.pending<!scores>) -> !scores
+      %delta_0 = tile.load_shared %delta_note_0 : !row_values -> !rows
+      %deltas_0 = tile.expand %delta_0 axis 0 : !rows -> !scores
+      %p_back_0 = tile.convert %p_0 : !weights -> !scores
+      %distance_0 = arith.subf %dp_0, %deltas_0 : !scores
+      %ds_f32_0 = arith.mulf %p_back_0, %distance_0 : !scores
+      %ds_0 = tile.convert %ds_f32_0 : !scores -> !weights
+      tile.ring_release %row_ring[%first_row_at] : !row_ring
+      %dv_0, %p_used_0 = tile.dot_wait 0 (%dv_adding_0, %p_0 : !tile.pending<!output>, !weights)
           -> !output, !weights
-      tile.ring_release %do_ring[%at] : !q_ring
-      %next_at = tile.ring_next %q_ring[%at] : !q_ring -> !cursor
-      %next_step_at = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
-      scf.yield %new_dk, %new_dv, %ds, %at, %next_at, %next_step_at
-          : !output, !output, !weights, !cursor, !cursor, !cursor
+      tile.ring_release %do_ring[%first_do_at] : !q_ring
+      %at_after_0 = tile.ring_next %q_ring[%first_at] : !q_ring -> !cursor
+      %do_at_after_0 = tile.ring_next %do_ring[%first_do_at] : !q_ring -> !cursor
+      %step_at_after_0 = tile.ring_next %step_ring[%first_step_at] : !step_ring -> !cursor
+      %row_at_after_0 = tile.ring_next %row_ring[%first_row_at] : !row_ring -> !cursor
+
+      %dk, %dv, %last_ds, %last_at, %end_at, %end_do_at, %end_step_at, %end_row_at =
+          scf.for %step = %c1 to %total step %c1
+          iter_args(%old_dk = %no_output, %old_dv = %dv_0, %old_ds = %ds_0, %old_at = %first_at,
+                    %at = %at_after_0, %do_at = %do_at_after_0, %step_at = %step_at_after_0,
+                    %row_at = %row_at_after_0)
+          -> (!output, !output, !weights, !cursor, !cursor, !cursor, !cursor, !cursor) {
+        // Issue: this step's scores, dk of the one before.
+        %q_slot = tile.ring_wait %q_ring[%at] : !q_ring -> !q_slot
+        %old_q_slot = tile.ring_pieces %q_ring[%old_at] : !q_ring -> !q_slot
+        %old_q_part = tile.shared_columns %old_q_slot[%first_column] : !q_slot -> !q_part
+        scf.if %turns {
+          tile.take_turn
+        }
+        %products = tile.dot_async %k_slot, %q_slot transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
+        %dk_adding = tile.dot_async %old_ds, %old_q_part onto %old_dk : !output
+            : !weights, !q_part -> !tile.pending<!output>
+        scf.if %turns {
+          tile.pass_turn
+        }
+        %place_note, %flag_note = tile.ring_wait %step_ring[%step_at] station 2
+            : !step_ring -> !place_note, !flag_note
+        %flags = tile.load_note %flag_note : !flag_note -> i32
+        %offset_note, %delta_note = tile.ring_wait %row_ring[%row_at] : !row_ring -> !row_values, !row_values
+        %offset = tile.load_shared %offset_note : !row_values -> !rows
+        %offsets = tile.expand %offset axis 0 : !rows -> !scores
+        %s = tile.dot_wait 1 (%products : !tile.pending<!scores>) -> !scores
+        %masked_i32 = arith.andi %flags, %masked_bit : i32
+        %masked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
+        %visible = scf.if %masked -> (!scores) {
+          %row, %head = tile.load_note %place_note : !place_note -> i32, i32
+          %first_rows = tile.splat %row : i32 -> !row_numbers
+          %numbers = tile.iota : !row_numbers
+          %row_numbers = arith.addi %first_rows, %numbers : !row_numbers
+          %queries = tile.expand %row_numbers axis 0 : !row_numbers -> !positions
+          %starts = tile.expand %query_starts axis 1 : !key_numbers -> !positions
+          %sees = arith.cmpi sge, %queries, %starts : !positions
+          %kept = arith.select %sees, %s, %hidden : !score_mask, !scores
+          scf.yield %kept : !scores
+        } else {
+          scf.yield %s : !scores
+        }
+        %exponents = math.fma %visible, %scales, %offsets : !scores
+        %p_f32 = math.exp2 %exponents : !scores
+        %p = tile.convert %p_f32 : !scores -> !weights
+        tile.ring_release %step_ring[%step_at] station 2 : !step_ring
+
+        // Issue: dp, dv.
+        %do_slot = tile.ring_wait %do_ring[%do_at] : !q_ring -> !q_slot
+        %do_part = tile.shared_columns %do_slot[%first_column] : !q_slot -> !q_part
+        scf.if %turns {
+          tile.take_turn
+        }
+        %slopes = tile.dot_async %v_slot, %do_slot transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
+        %dv_adding = tile.dot_async %p, %do_part onto %old_dv : !output
+            : !weights, !q_part -> !tile.pending<!output>
+        scf.if %turns {
+          tile.pass_turn
+        }
+        %new_dk, %dp, %ds_used = tile.dot_wait 1 (%dk_adding, %slopes, %old_ds
+            : !tile.pending<!output>, !tile.pending<!scores>, !weights) -> !output, !scores, !weights
+        tile.ring_release %q_ring[%old_at] : !q_ring
+        %delta_here = tile.load_shared %delta_note : !row_values -> !rows
+        %deltas = tile.expand %delta_here axis 0 : !rows -> !scores
+        %p_back = tile.convert %p : !weights -> !scores
+        %distance = arith.subf %dp, %deltas : !scores
+        %ds_f32 = arith.mulf %p_back, %distance : !scores
+        %ds = tile.convert %ds_f32 : !scores -> !weights
+        tile.ring_release %row_ring[%row_at] : !row_ring
+        %new_dv, %p_used = tile.dot_wait 0 (%dv_adding, %p : !tile.pending<!output>, !weights)
+            -> !output, !weights
+        tile.ring_release %do_ring[%do_at] : !q_ring
+        %at_after = tile.ring_next %q_ring[%at] : !q_ring -> !cursor
+        %do_at_after = tile.ring_next %do_ring[%do_at] : !q_ring -> !cursor
+        %step_at_after = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
+        %row_at_after = tile.ring_next %row_ring[%row_at] : !row_ring -> !cursor
+        scf.yield %new_dk, %new_dv, %ds, %at, %at_after, %do_at_after, %step_at_after, %row_at_after
+            : !output, !output, !weights, !cursor, !cursor, !cursor, !cursor, !cursor
+      }
+      %last_q_slot = tile.ring_pieces %q_ring[%last_at] : !q_ring -> !q_slot
+      %last_q_part = tile.shared_columns %last_q_slot[%first_column] : !q_slot -> !q_part
+      %last_adding = tile.dot_async %last_ds, %last_q_part onto %dk : !output
+          : !weights, !q_part -> !tile.pending<!output>
+      %dv_tile = tile.convert %dv : !output -> !output_elem
+      %dv_view = tile.slice %d_v[%batch, %kv_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
+      tile.store %dv_tile, %dv_view[%first_key, %first_column] below %end_key : !output_elem, !tile.view<2 x !elem>
+      %dk_sum, %last_ds_used = tile.dot_wait 0 (%last_adding, %last_ds : !tile.pending<!output>, !weights)
+          -> !output, !weights
+      tile.ring_release %q_ring[%last_at] : !q_ring
+      %output_scales = tile.splat %softmax_scale : f32 -> !output
+      %scaled = arith.mulf %dk_sum, %output_scales : !output
+      %dk_tile = tile.convert %scaled : !output -> !output_elem
+      %dk_view = tile.slice %d_k[%batch, %kv_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
+      tile.store %dk_tile, %dk_view[%first_key, %first_column] below %end_key : !output_elem, !tile.view<2 x !elem>
+      scf.yield %end_at, %end_do_at, %end_step_at, %end_row_at : !cursor, !cursor, !cursor, !cursor
     }
-    %last_q_slot = tile.ring_pieces %q_ring[%last_at] : !q_ring -> !q_slot
-    %last_adding = tile.dot_async %last_ds, %last_q_slot onto %dk : !output
-        : !weights, !q_slot -> !tile.pending<!output>
-    %dv_tile = tile.convert %dv : !output -> !output_elem
-    %dv_view = tile.slice %d_v[%batch, %kv_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
-    tile.store %dv_tile, %dv_view[%first_key, %c0] : !output_elem, !tile.view<2 x !elem>
-    %dk_sum, %last_ds_used = tile.dot_wait 0 (%last_adding, %last_ds : !tile.pending<!output>, !weights)
-        -> !output, !weights
-    %output_scales = tile.splat %softmax_scale : f32 -> !output
-    %scaled = arith.mulf %dk_sum, %output_scales : !output
-    %dk_tile = tile.convert %scaled : !output -> !output_elem
-    %dk_view = tile.slice %d_k[%batch, %kv_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
-    tile.store %dk_tile, %dk_view[%first_key, %c0] : !output_elem, !tile.view<2 x !elem>
   }
 }

@@ -36,14 +36,16 @@
 // Shared memory at head_dim = 128, 16-bit elements: q 32 KiB, do 32 KiB, k 3 x 32
 // KiB, v 2 x 32 KiB.
 //
-// Parameters that follow from others: as in attention_fwd.mlir.
+// Parameters that follow from others: dq_key_box = gcd(dq_tile_kv, mask_block_kv),
+// the rows that one copy moves (dq_tile_kv without lists); dq_boxes = dq_tile_kv /
+// dq_key_box; dq_warps = dq_tile_q / 16.
 
 !elem = !tile.element<"elem">
-!q_slot = !tile.shared<tile_q x head_dim x !elem, swizzle swizzle_bytes>
-!kv_slot = !tile.shared<tile_kv x head_dim x !elem, swizzle swizzle_bytes>
-!kv_box = !tile.shared<key_box x head_dim x !elem, swizzle swizzle_bytes>
+!q_slot = !tile.shared<dq_tile_q x head_dim x !elem, swizzle swizzle_bytes>
+!kv_slot = !tile.shared<dq_tile_kv x head_dim x !elem, swizzle swizzle_bytes>
+!kv_box = !tile.shared<dq_key_box x head_dim x !elem, swizzle swizzle_bytes>
 !row_note = !tile.shared<4 x i32>
-!box_note = !tile.shared<boxes x i32>
+!box_note = !tile.shared<dq_boxes x i32>
 !flag_note = !tile.shared<1 x i32>
 
 !row_ring = !tile.ring<!row_note>
@@ -54,18 +56,18 @@
 !v_ring = !tile.ring<!kv_slot>
 !cursor = !tile.cursor
 
-!box_rows = tensor<?xi32, #tile.sizes<boxes>>
-!box_mask = tensor<?xi1, #tile.sizes<boxes>>
-!scores = tensor<?x?xf32, #tile.sizes<tile_q, tile_kv>>
-!weights = tensor<?x?x!elem, #tile.sizes<tile_q, tile_kv>>
-!positions = tensor<?x?xi32, #tile.sizes<tile_q, tile_kv>>
-!output = tensor<?x?xf32, #tile.sizes<tile_q, head_dim>>
-!output_elem = tensor<?x?x!elem, #tile.sizes<tile_q, head_dim>>
-!rows = tensor<?xf32, #tile.sizes<tile_q>>
-!row_mask = tensor<?xi1, #tile.sizes<tile_q>>
-!row_numbers = tensor<?xi32, #tile.sizes<tile_q>>
-!score_mask = tensor<?x?xi1, #tile.sizes<tile_q, tile_kv>>
-!key_numbers = tensor<?xi32, #tile.sizes<tile_kv>>
+!box_rows = tensor<?xi32, #tile.sizes<dq_boxes>>
+!box_mask = tensor<?xi1, #tile.sizes<dq_boxes>>
+!scores = tensor<?x?xf32, #tile.sizes<dq_tile_q, dq_tile_kv>>
+!weights = tensor<?x?x!elem, #tile.sizes<dq_tile_q, dq_tile_kv>>
+!positions = tensor<?x?xi32, #tile.sizes<dq_tile_q, dq_tile_kv>>
+!output = tensor<?x?xf32, #tile.sizes<dq_tile_q, head_dim>>
+!output_elem = tensor<?x?x!elem, #tile.sizes<dq_tile_q, head_dim>>
+!rows = tensor<?xf32, #tile.sizes<dq_tile_q>>
+!row_mask = tensor<?xi1, #tile.sizes<dq_tile_q>>
+!row_numbers = tensor<?xi32, #tile.sizes<dq_tile_q>>
+!score_mask = tensor<?x?xi1, #tile.sizes<dq_tile_q, dq_tile_kv>>
+!key_numbers = tensor<?xi32, #tile.sizes<dq_tile_kv>>
 
 tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
                              %v: !tile.global<4 x !elem>, %d_o: !tile.global<4 x !elem>,
@@ -73,10 +75,10 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
                              %lse: !tile.global<3 x f32>, %delta: !tile.global<3 x f32>,
                              %d_q: !tile.global<4 x !elem>,
                              %tickets: !tile.global<1 x i32>, %softmax_scale: f32)
-    parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, tile_q, tile_kv,
-                key_box, boxes, swizzle_bytes, k_stages, v_stages,
-                consumer_warps, producer_registers, consumer_registers]
-    grid %q by tile_q {
+    parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, dq_tile_q, dq_tile_kv,
+                dq_key_box, dq_boxes, swizzle_bytes, dq_k_stages, dq_v_stages,
+                dq_warps, dq_producer_registers, dq_consumer_registers]
+    grid %q by dq_tile_q {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c0_i32 = arith.constant 0 : i32
@@ -86,10 +88,10 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
   %nowhere = arith.constant 1073741824 : index
   %masked_bit = arith.constant 1 : i32
   %log2_e = arith.constant 1.44269504 : f32
-  %tile_q = tile.parameter "tile_q" : index
-  %tile_kv = tile.parameter "tile_kv" : index
-  %key_box = tile.parameter "key_box" : index
-  %boxes = tile.parameter "boxes" : index
+  %tile_q = tile.parameter "dq_tile_q" : index
+  %tile_kv = tile.parameter "dq_tile_kv" : index
+  %key_box = tile.parameter "dq_key_box" : index
+  %boxes = tile.parameter "dq_boxes" : index
   %mask_block_q = tile.parameter "mask_block_q" : index
   %mask_block_kv = tile.parameter "mask_block_kv" : index
   %causal = tile.parameter "causal" : i1
@@ -110,17 +112,17 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
   // with the bytes of its copies), and passed on when the warps named have.
   %row_ring = tile.ring stages 4 passed_by [1] : !row_ring
   %box_ring = tile.ring stages 8 passed_by [1] : !box_ring
-  %q_ring = tile.ring stages 1 passed_by [consumer_warps] : !q_ring
-  %do_ring = tile.ring stages 1 passed_by [consumer_warps] : !do_ring
-  %k_ring = tile.ring stages k_stages passed_by [consumer_warps] : !k_ring
-  %v_ring = tile.ring stages v_stages passed_by [consumer_warps] : !v_ring
+  %q_ring = tile.ring stages 1 passed_by [dq_warps] : !q_ring
+  %do_ring = tile.ring stages 1 passed_by [dq_warps] : !do_ring
+  %k_ring = tile.ring stages dq_k_stages passed_by [dq_warps] : !k_ring
+  %v_ring = tile.ring stages dq_v_stages passed_by [dq_warps] : !v_ring
   %start = tile.ring_start : !cursor
 
   // delta is what a launch before this one computes.
   tile.launch_wait
 
   // ---- scout: what to load -------------------------------------------------
-  tile.role "scout" warps 1 registers producer_registers {
+  tile.role "scout" warps 1 registers dq_producer_registers {
     %first, %end, %step = tile.programs : index, index, index
     %blocks_per_tile_row = arith.divui %mask_block_kv, %key_box : index
     %box_i32 = arith.index_cast %key_box : index to i32
@@ -217,7 +219,7 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
   }
 
   // ---- loader ------------------------------------------------------------------
-  tile.role "loader" warps 1 registers producer_registers {
+  tile.role "loader" warps 1 registers dq_producer_registers {
     %q_heads = tile.dim %q, 1 : !tile.global<4 x !elem>
     %kv_heads = tile.dim %k, 1 : !tile.global<4 x !elem>
     %heads_per_kv = arith.divui %q_heads, %kv_heads : index
@@ -287,7 +289,7 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
   }
 
   // ---- consumers -----------------------------------------------------------------
-  tile.role "consumers" warps consumer_warps registers consumer_registers {
+  tile.role "consumers" warps dq_warps registers dq_consumer_registers {
     // Exponents in base 2: p = 2^(scale s - log2(e) lse).
     %scale = arith.mulf %softmax_scale, %log2_e : f32
     %minus_log2_e = arith.negf %log2_e : f32

@@ -98,3 +98,66 @@ tile.kernel @two_ctas(%x: !tile.global<4 x bf16>, %l: !tile.global<1 x f32>) par
     tile.ring_release %ring[%at] : !ring
   }
 }
+
+// -----
+
+!slot = !tile.shared<64 x 128 x bf16, swizzle 128>
+!part = !tile.shared<64 x 64 x bf16, swizzle 128>
+!ring = !tile.ring<!slot>
+!weights = tensor<64x64xbf16>
+!output = tensor<64x64xf32>
+
+// The second panel of 64 rows of 128 bytes lies 8192 bytes on.
+// CHECK-LABEL: llvm.func @parts(
+// CHECK: %[[PANEL:.*]] = arith.divui %{{.*}}, %c64_i32
+// CHECK: arith.muli %[[PANEL]], %c8192_i32
+// CHECK: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// Rows from the 48th on are not stored.
+// CHECK: arith.cmpi slt, %{{.*}}, %c48_i32
+// CHECK: st.global.b32
+tile.kernel @parts(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c48 = arith.constant 48 : index
+  %f0 = arith.constant 0.0 : f32
+  %ring = tile.ring stages 1 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 232 {
+    %batch, %head, %column = tile.program_id : index, index, index
+    %zeros = tile.splat %f0 : f32 -> !output
+    %weights = tile.convert %zeros : !output -> !weights
+    %slot = tile.ring_wait %ring[%at] : !ring -> !slot
+    %part = tile.shared_columns %slot[%column] : !slot -> !part
+    %adding = tile.dot_async %weights, %part onto %zeros : !output : !weights, !part -> !tile.pending<!output>
+    %sum = tile.dot_wait 0 (%adding : !tile.pending<!output>) -> !output
+    %packed = tile.convert %sum : !output -> !weights
+    %matrix = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+    tile.store %packed, %matrix[%c0, %c0] below %c48 : !weights, !tile.view<2 x bf16>
+  }
+}
+
+// -----
+
+// Eight lanes share a row of 64 columns, so that 32 rows take eight loads of 16
+// bytes from each tensor, all under way at once; rows that do not start at such
+// multiples are read element by element.
+// CHECK-LABEL: llvm.func @streams(
+// CHECK: scf.if
+// CHECK-COUNT-16: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK: } else {
+// CHECK-NOT: {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> bf16
+// CHECK: st.global.b32
+tile.kernel @streams(%x: !tile.global<4 x bf16>, %y: !tile.global<4 x bf16>, %l: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : f32
+  %member, %warp = tile.team members 1 warps 4 ctas 1 : index, index
+  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+  %other = tile.slice %y[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+  %dots = tile.row_dots %view, %other[%warp] columns 64 : !tile.view<2 x bf16>, !tile.view<2 x bf16> -> tensor<32xf32>
+  %zeros = tile.splat %f0 : f32 -> tensor<32xf32>
+  %is_positive = arith.cmpf ogt, %dots, %zeros : tensor<32xf32>
+  %numbers = tile.iota : tensor<32xi32>
+  %lists = tile.slice %l[%c0, %c0] : !tile.global<4 x i32> -> !tile.view<2 x i32>
+  tile.scatter_at %numbers at %numbers, %numbers where %is_positive into %lists
+      : tensor<32xi32>, tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<2 x i32>
+}

@@ -22,6 +22,7 @@
 // CHECK: tile.store_wait
 // CHECK: tile.load_shared %{{.*}} : !tile.shared<boxes x i32> -> tensor<?xi32, #tile.sizes<boxes>>
 // CHECK: tile.shared_positions %{{.*}} : !tile.shared<boxes x i32> -> tensor<?xi32, #tile.sizes<n>>
+// CHECK: tile.shared_columns %{{.*}}[%{{.*}}] : !tile.shared<n x d x bf16, swizzle 128> -> !tile.shared<n x 8 x bf16, swizzle 128>
 tile.kernel @copies(%x: !tile.global<4 x bf16>, %lists: !tile.global<4 x i32>) parameters [n, d, box, boxes] grid %x by n {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
@@ -44,5 +45,6 @@ tile.kernel @copies(%x: !tile.global<4 x bf16>, %lists: !tile.global<4 x i32>) p
   tile.role "consumers" warps 4 registers 128 {
     %slot, %note = tile.ring_wait %ring[%at] : !ring -> !slot, !note
     %positions = tile.shared_positions %note : !note -> tensor<?xi32, #tile.sizes<n>>
+    %part = tile.shared_columns %slot[%c0] : !slot -> !tile.shared<n x 8 x bf16, swizzle 128>
   }
 }

@@ -26,6 +26,8 @@ tile.kernel @moves(%x: !tile.global<4 x !elem>, %lists: !tile.global<4 x i32>, %
   %values = tile.load_values %row_counts[%c0] otherwise %m1 : !tile.view<1 x i32>, i32 -> tensor<?xi32, #tile.sizes<rows>>
   // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : tensor<?x?xf32, #tile.sizes<rows, columns>>, !tile.view<2 x !tile.element<"elem">>
   tile.store %tile, %view[%c0, %c0] : tensor<?x?xf32, #tile.sizes<rows, columns>>, !tile.view<2 x !elem>
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] below %{{.*}} : tensor<?x?xf32, #tile.sizes<rows, columns>>, !tile.view<2 x !tile.element<"elem">>
+  tile.store %tile, %view[%c0, %c0] below %c16 : tensor<?x?xf32, #tile.sizes<rows, columns>>, !tile.view<2 x !elem>
   // CHECK: tile.gather %{{.*}} by %{{.*}}[%{{.*}}] count %{{.*}} block %{{.*}} : !tile.view<2 x !tile.element<"elem">>, !tile.view<1 x i32> -> tensor<32x8xf32>
   %gathered = tile.gather %view by %list[%c0] count %c16 block %c16 : !tile.view<2 x !elem>, !tile.view<1 x i32> -> tensor<32x8xf32>
   // CHECK: tile.gather_positions %{{.*}}[%{{.*}}] count %{{.*}} block %{{.*}} limit %{{.*}} : !tile.view<1 x i32> -> tensor<32xi32>

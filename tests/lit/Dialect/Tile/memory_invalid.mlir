@@ -284,3 +284,14 @@ tile.kernel @load_values_c2_element(%x: !tile.global<4 x f32>) parameters [rows]
   // expected-error @below {{expects a rank-1 tensor and a scalar of 'f32', got 'tensor<16xi32>' and 'f32'}}
   %0 = tile.load_values %view[%c0] otherwise %f : !tile.view<1 x f32>, f32 -> tensor<16xi32>
 }
+
+// -----
+
+tile.kernel @store_c3_below(%x: !tile.global<4 x f32>) parameters [rows] grid %x by rows {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 0.0 : f32
+  %v = tile.splat %f : f32 -> tensor<16xf32>
+  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  // expected-error @below {{expects a value of rank 2 with a last row, got 1}}
+  tile.store %v, %view[%c0, %c0] below %c0 : tensor<16xf32>, !tile.view<2 x f32>
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What one warp does with rank-1 tensors: sum_rows, total, pick, rank, scatter,
-// row_scatter, fill_rest, store_scalar.
+// row_scatter, fill_rest, store_scalar, row_dots, scatter_at.
 // RUN: sparge-opt %s | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --tile-specialise="parameters=n=64,dim=72,elem=bfloat16" | FileCheck %s --check-prefix=FIXED
@@ -17,7 +17,10 @@
 // CHECK: tile.row_scatter %[[IOTA]] at %[[RANK]] where %[[WHERE]] into %{{.*}}[%[[C0]]] : tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.scratch<4, i32>
 // CHECK: tile.fill_rest %[[TOTAL]] into %[[LIST]][%[[C0]]] : i32, !tile.view<1 x i32>
 // CHECK: tile.store_scalar %[[TOTAL]], %[[LIST]][%[[C0]]] : i32, !tile.view<1 x i32>
+// CHECK: tile.row_dots %[[VIEW:.*]], %[[VIEW]][%[[C0]]] columns dim : !tile.view<2 x !tile.element<"elem">>, !tile.view<2 x !tile.element<"elem">> -> tensor<32xf32>
+// CHECK: tile.scatter_at %[[IOTA]] at %[[IOTA]], %[[RANK]] where %[[WHERE]] into %{{.*}} : tensor<32xi32>, tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<2 x i32>
 // FIXED: tile.sum_rows {{.*}} : !tile.view<2 x bf16> -> tensor<72xf32>
+// FIXED: tile.row_dots {{.*}} columns 72 : !tile.view<2 x bf16>
 tile.kernel @rows(%x: !tile.global<4 x !tile.element<"elem">>, %l: !tile.global<4 x i32>) parameters [elem, n, dim] grid %x by n {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
@@ -37,4 +40,9 @@ tile.kernel @rows(%x: !tile.global<4 x !tile.element<"elem">>, %l: !tile.global<
   tile.row_scatter %iota at %rank where %where into %scratch[%c0] : tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.scratch<4, i32>
   tile.fill_rest %total into %list[%c0] : i32, !tile.view<1 x i32>
   tile.store_scalar %total, %list[%c0] : i32, !tile.view<1 x i32>
+  %dots = tile.row_dots %view, %view[%c0] columns dim
+      : !tile.view<2 x !tile.element<"elem">>, !tile.view<2 x !tile.element<"elem">> -> tensor<32xf32>
+  %lists = tile.slice %l[%c0, %c0] : !tile.global<4 x i32> -> !tile.view<2 x i32>
+  tile.scatter_at %iota at %iota, %rank where %where into %lists
+      : tensor<32xi32>, tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<2 x i32>
 }

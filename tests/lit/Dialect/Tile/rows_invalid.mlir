@@ -132,3 +132,55 @@ tile.kernel @store_scalar_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x b
   // expected-error @below {{expects a value and a rank-1 view of 32-bit elements of its type, got 'f32' and '!tile.view<2 x f32>'}}
   tile.store_scalar %f, %v[%c0] : f32, !tile.view<2 x f32>
 }
+
+// -----
+
+tile.kernel @row_dots_c1_element(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %v = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  // expected-error @below {{expects two views of rank 2 and bf16 or f16, got '!tile.view<2 x f32>' and '!tile.view<2 x f32>'}}
+  %0 = tile.row_dots %v, %v[%c0] columns 64 : !tile.view<2 x f32>, !tile.view<2 x f32> -> tensor<32xf32>
+}
+
+// -----
+
+tile.kernel @row_dots_c2_rows(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %v = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+  // expected-error @below {{expects a rank-1 tensor of 32 f32, got 'tensor<16xf32>'}}
+  %0 = tile.row_dots %v, %v[%c0] columns 64 : !tile.view<2 x bf16>, !tile.view<2 x bf16> -> tensor<16xf32>
+}
+
+// -----
+
+tile.kernel @row_dots_c3_columns(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %v = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+  // expected-error @below {{expects a multiple of 8 columns up to 256, got 60}}
+  %0 = tile.row_dots %v, %v[%c0] columns 60 : !tile.view<2 x bf16>, !tile.view<2 x bf16> -> tensor<32xf32>
+}
+
+// -----
+
+tile.kernel @scatter_at_c1_rank(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %t = arith.constant true
+  %i = tile.iota : tensor<32xi32>
+  %w = tile.splat %t : i1 -> tensor<32xi1>
+  %v = tile.slice %x[%c0, %c0, %c0] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+  // expected-error @below {{expects a view of rank 2, got '!tile.view<1 x i32>'}}
+  tile.scatter_at %i at %i, %i where %w into %v : tensor<32xi32>, tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<1 x i32>
+}
+
+// -----
+
+tile.kernel @scatter_at_c2_size(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %t = arith.constant true
+  %i = tile.iota : tensor<32xi32>
+  %j = tile.iota : tensor<16xi32>
+  %w = tile.splat %t : i1 -> tensor<32xi1>
+  %v = tile.slice %x[%c0, %c0] : !tile.global<4 x i32> -> !tile.view<2 x i32>
+  // expected-error @below {{expects positions of i32 and a mask of i1 of the values' size, got 'tensor<16xi32>' and 'tensor<32xi1>'}}
+  tile.scatter_at %i at %i, %j where %w into %v : tensor<32xi32>, tensor<32xi32>, tensor<16xi32>, tensor<32xi1>, !tile.view<2 x i32>
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Defaults by what was fastest in
+// bench/results/2026-11-30-h200-attention-bwd.md.
+#include "runtime/plan/BackwardTuning.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace spargejit::plan {
+
+namespace {
+
+using Tuning = std::map<std::string, std::int64_t>;
+
+/// Two warpgroups of 64 query rows, or one where blocks are of 64. The loader
+/// needs more registers where it starts many copies a step: 128 · (24 + 2 ·
+/// 240) or 128 · (40 + 2 · 232). Rings as far as 16-bit elements fit 227 KiB
+/// beside q and do.
+Tuning queryTuning(const ProblemClass &kind, bool hasLists) {
+  const std::int64_t tileQ = hasLists ? kind.maskBlockQ : 128;
+  const std::int64_t tileKv = kind.headDim > 128 ? 64 : 128;
+  const std::int64_t keyBox =
+      hasLists ? std::gcd(tileKv, kind.maskBlockKv) : tileKv;
+  const bool hasManyBoxes = tileKv / keyBox > 2;
+  return {{"dq_tile_q", tileQ},
+          {"dq_tile_kv", tileKv},
+          {"dq_key_box", keyBox},
+          {"dq_boxes", tileKv / keyBox},
+          {"dq_k_stages", kind.headDim > 128 ? 2 : 3},
+          {"dq_v_stages", kind.headDim > 192 ? 1 : 2},
+          {"dq_warps", tileQ / 16},
+          {"dq_producer_registers", hasManyBoxes ? 40 : 24},
+          {"dq_consumer_registers", tileQ > 64 && !hasManyBoxes ? 240 : 232}};
+}
+
+/// One warpgroup of 64 keys; dk and dv of 128 columns at most fit its
+/// registers, and two such CTAs a multiprocessor: 2 · 128 · (24 + 232), with a
+/// third q slot as far as 227 KiB go. At head dimension 128, where 128 keys
+/// share their queries, one CTA of two warpgroups reads those once: 128 · (24 +
+/// 2 · 240); they take turns where no lists keep them apart.
+Tuning keyTuning(const ProblemClass &kind, bool hasLists) {
+  constexpr std::int64_t kKeys = 64, kMostColumns = 128, kPanel = 32;
+  const bool isWhole = kind.headDim <= kMostColumns;
+  const bool isShort = kind.headDim <= 64;
+  const bool isWide = kind.headDim > 96 && isWhole &&
+                      (!hasLists || kind.maskBlockKv % (2 * kKeys) == 0);
+  const std::int64_t tileKeys = isWide ? 2 * kKeys : kKeys;
+  const std::int64_t part =
+      isWhole ? kind.headDim : (kind.headDim + 63) / 64 * kPanel;
+  return {
+      {"tile_queries", 64},
+      {"tile_keys", tileKeys},
+      {"dkv_keys", hasLists ? std::min(tileKeys, kind.maskBlockKv) : tileKeys},
+      {"dkv_parts", isWhole ? 1 : 2},
+      {"dkv_part_columns", part},
+      {"dkv_columns", isWhole ? part : 2 * part},
+      {"dkv_swizzle_bytes", part % 64 == 32 ? 64 : 128},
+      {"dkv_turns", isWide && !hasLists},
+      {"dkv_q_stages", isShort   ? 4
+                       : isWhole ? 3
+                                 : 2},
+      {"dkv_do_stages", isShort || isWide ? 3 : 2},
+      {"dkv_row_stages", isShort || isWide || !isWhole ? 4 : 1},
+      {"dkv_warps", tileKeys / 16},
+      {"dkv_producer_registers", 24},
+      {"dkv_consumer_registers", isWide ? 240 : 232}};
+}
+
+} // namespace
+
+Tuning sm90BackwardTuning(const ProblemClass &kind, bool hasLists) {
+  Tuning tuning = queryTuning(kind, hasLists);
+  tuning.merge(keyTuning(kind, hasLists));
+  tuning.merge(Tuning{{"delta_rows", 128},
+                      {"delta_warps", 4},
+                      {"delta_ctas", 4},
+                      {"invert_keys", 32},
+                      {"invert_warps", 8},
+                      {"invert_ctas", 4}});
+  return tuning;
+}
+
+} // namespace spargejit::plan
