@@ -11,11 +11,12 @@ std::string compileCommand(const std::string &method,
                            const plan::ProblemClass &kind,
                            const Target &target) {
   return fmt::format("spargejit compile method:{} --arch {} --head-dim {} "
-                     "--dtype {} --mask-block {}x{}{}{} -o DIR",
+                     "--dtype {} --mask-block {}x{}{}{}{} -o DIR",
                      method, target.architecture, kind.headDim,
                      dataTypeName(kind.dtype), kind.maskBlockQ,
                      kind.maskBlockKv, kind.causal ? " --causal" : "",
-                     kind.longRows ? " --long-rows" : "");
+                     kind.longRows ? " --long-rows" : "",
+                     kind.hasDense ? " --dense-tokens" : "");
 }
 
 Status nameCommand(Status status, const AttentionConfig &config,

@@ -29,6 +29,7 @@ std::size_t PreparedPlans::KeyHash::operator()(const Key &key) const {
         key.kind.maskBlockQ, key.kind.maskBlockKv,
         static_cast<std::int64_t>(key.kind.causal),
         static_cast<std::int64_t>(key.kind.longRows),
+        static_cast<std::int64_t>(key.kind.hasDense),
         static_cast<std::int64_t>(key.scope)})
     // The odd number is 2^64 over the golden ratio, which spreads small parts.
     hash = (hash ^ static_cast<std::size_t>(part)) * 0x9e3779b97f4a7c15u;
