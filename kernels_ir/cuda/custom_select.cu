@@ -154,8 +154,13 @@ struct Arguments {
   /// In place of k and p where they are given: [batch, qHeads, 1].
   Tensor<const float, 3> kValues;
   Tensor<const float, 3> pValues;
+  /// Key blocks that every row keeps, and rows that keep every key block.
+  long long denseFirst;
+  long long denseEnd;
+  long long denseRowFirst;
+  long long denseRowEnd;
 };
-static_assert(sizeof(Arguments) == 8 * 53);
+static_assert(sizeof(Arguments) == 8 * 57);
 
 float valueOf(const Tensor<const float, 3> &values, const BlockPair &pair) {
   return values.data[pair.batch * values.strides[0] +
@@ -325,6 +330,11 @@ void selectRow(const Group &group, const Arguments &arguments,
     row.forcedBlock = (key > 0 ? key : 0) / kMaskBlockKv;
   }
   row.forcedFirst = SPARGEJIT_KEEP_FIRST;
+  const bool isDense =
+      number >= arguments.denseRowFirst && number < arguments.denseRowEnd;
+  row.denseFirst = isDense ? 0 : static_cast<int>(arguments.denseFirst);
+  row.denseEnd =
+      isDense ? pair.kvBlocks : static_cast<int>(arguments.denseEnd);
   const Tensor<int, 4> &indices = arguments.indices;
   row.list = indices.data + pair.batch * indices.strides[0] +
              pair.head * indices.strides[1] + number * indices.strides[2];

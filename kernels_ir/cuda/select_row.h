@@ -50,6 +50,9 @@ struct Row {
   int *list;
   int capacity;
   int *count;
+  /// Blocks [denseFirst, denseEnd) are kept, too.
+  int denseFirst = 0;
+  int denseEnd = 0;
 };
 
 /// The largest score of a row and the sum of exp(score - max), which is what
@@ -159,7 +162,8 @@ void writeList(const Group &group, const Row &row, IsWanted isWanted) {
     const int j = first + group.lane();
     const bool isHere = j < row.blocks && row.keys[j] != kHidden;
     bool keep = isWanted(j, isHere);
-    keep = isHere && (keep || j == row.forcedBlock || j < row.forcedFirst);
+    keep = isHere && (keep || j == row.forcedBlock || j < row.forcedFirst ||
+                      (j >= row.denseFirst && j < row.denseEnd));
     int kept = 0;
     const int place = length + group.before(keep, kept);
     if (keep && place < row.capacity)

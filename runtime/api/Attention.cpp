@@ -35,7 +35,7 @@ Status validateLse(const MethodPlan &plan, const CallTensors &tensors,
   return std::move(checks).status();
 }
 
-Status validateByHead(const MethodPlan &plan, const AttentionConfig &config) {
+Status validateSettings(const MethodPlan &plan, const AttentionConfig &config) {
   Checks checks;
   checks.that(!config.topKByHead || plan::readsSetting(plan, "top_k"),
               "config.topKByHead: expected none, since method \"{}\" has no "
@@ -45,6 +45,12 @@ Status validateByHead(const MethodPlan &plan, const AttentionConfig &config) {
               "config.topPByHead: expected none, since method \"{}\" has no "
               "top_p, got a tensor",
               config.method);
+  const TokenRange &keys = config.denseKeys, &rows = config.denseRows;
+  checks.that(
+      (keys.begin == keys.end && rows.begin == rows.end) || plan.selects(),
+      "config.{}: expected no tokens, since method \"{}\" selects "
+      "nothing, got a range",
+      keys.begin == keys.end ? "denseRows" : "denseKeys", config.method);
   return std::move(checks).status();
 }
 
@@ -110,7 +116,7 @@ Result<Engine::Plan> Engine::findPlan(const Call &call) {
   if (checks.ok())
     checks.also(validateCustomSource(**plan, call.config));
   if (checks.ok())
-    checks.also(validateByHead(**plan, call.config));
+    checks.also(validateSettings(**plan, call.config));
   if (!checks.ok())
     return std::move(checks).status();
   return plan;

@@ -6,6 +6,7 @@
 #include "runtime/api/ViewChecks.h"
 
 #include <cmath>
+#include <tuple>
 
 namespace spargejit::api {
 
@@ -92,6 +93,22 @@ void checkByHead(Checks &checks, const char *name,
     checkSize(checks, name, *values, isFlat ? 0 : 1, "qHeads", q.sizes[1], "q");
 }
 
+void checkRange(Checks &checks, const char *name, const TokenRange &range,
+                std::int64_t length, const char *what) {
+  checks.that(range.begin >= 0 && range.begin <= range.end &&
+                  range.end <= length,
+              "config.{}: expected 0 <= begin <= end <= {} ({}), got {} to {}",
+              name, length, what, range.begin, range.end);
+}
+
+/// The blocks that hold tokens of a range: first, and one beyond the last.
+std::pair<std::int64_t, std::int64_t> blocksOf(const TokenRange &range,
+                                               std::int64_t block) {
+  if (range.begin == range.end)
+    return {0, 0};
+  return {range.begin / block, plan::blockCount(range.end, block)};
+}
+
 AttentionProblem makeProblem(const TensorView &q, const TensorView &k,
                              const AttentionConfig &config) {
   AttentionProblem problem;
@@ -109,6 +126,10 @@ AttentionProblem makeProblem(const TensorView &q, const TensorView &k,
       1 / std::sqrt(static_cast<double>(q.sizes[3]))));
   problem.topK = config.topK;
   problem.topP = config.topP;
+  auto &dense = problem.dense;
+  std::tie(dense[0], dense[1]) = blocksOf(config.denseKeys, config.maskBlockKv);
+  std::tie(dense[2], dense[3]) = blocksOf(config.denseRows, config.maskBlockQ);
+  problem.kind.hasDense = dense[1] > 0 || dense[3] > 0;
   return problem;
 }
 
@@ -151,6 +172,10 @@ Result<AttentionProblem> validateInputs(const CallTensors &tensors,
     checkSize(checks, "v", *tensors.v, 2, "kvLen", k.sizes[2], "k");
   }
   checkSettings(checks, config);
+  if (checks.ok()) {
+    checkRange(checks, "denseKeys", config.denseKeys, k.sizes[2], "kvLen");
+    checkRange(checks, "denseRows", config.denseRows, q.sizes[2], "qLen");
+  }
   if (checks.ok())
     checkByHead(checks, "config.topKByHead", config.topKByHead, q, use);
   if (checks.ok())

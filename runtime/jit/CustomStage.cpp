@@ -97,6 +97,9 @@ LaunchInfo customSelectInfo() {
   add("kv_len", Kind::Index);
   add("k_values", Kind::Tensor, 3);
   add("p_values", Kind::Tensor, 3);
+  for (const char *name :
+       {"dense_first", "dense_end", "dense_row_first", "dense_row_end"})
+    add(name, Kind::Index);
   // These are kRows and kThreads of the kernel; a row has a key and a weight
   // for each key block, 4 bytes each, and eight rows or one are in memory.
   info.gridArgument = 0;

@@ -5,6 +5,7 @@
 
 #include "spargejit/tensor.h"
 
+#include <array>
 #include <cstdint>
 
 namespace spargejit::plan {
@@ -32,6 +33,8 @@ struct ProblemClass {
   /// isLongRow(): a kernel that keeps whole rows of scores in a CTA's shared
   /// memory keeps fewer of them.
   bool longRows = false;
+  /// Some blocks are kept whatever is selected (AttentionProblem::dense).
+  bool hasDense = false;
 
   friend bool operator==(const ProblemClass &, const ProblemClass &) = default;
 };
@@ -49,6 +52,10 @@ struct AttentionProblem {
   /// Selection: share of key blocks kept by rank, and probability mass kept.
   double topK = 0;
   double topP = 0;
+  /// Blocks that are kept whatever is selected: with these four numbers a, b,
+  /// c, d, key blocks [a, b) for all rows, and for blocks of rows [c, d) all
+  /// key blocks.
+  std::array<std::int64_t, 4> dense{};
 
   std::int64_t qBlocks() const { return blockCount(qLen, kind.maskBlockQ); }
   std::int64_t kvBlocks() const { return blockCount(kvLen, kind.maskBlockKv); }

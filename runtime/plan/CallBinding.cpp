@@ -166,6 +166,9 @@ void packArguments(const MethodPlan &plan, const LaunchInfo &info,
     case Source::Tickets:
       packTensor(tensors.tickets(), argument.rank, slot);
       break;
+    case Source::Dense:
+      *slot = problem.dense[static_cast<std::size_t>(source.part)];
+      break;
     case Source::Zero:
       *slot = 0;
       break;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace spargejit::plan {
 
@@ -69,6 +70,7 @@ ParameterMap problemParameters(const MethodPlan &plan, const PlanLaunch &launch,
   known["mask_block_q"] = kind.maskBlockQ;
   known["mask_block_kv"] = kind.maskBlockKv;
   known["causal"] = std::int64_t{kind.causal};
+  known["has_dense"] = std::int64_t{kind.hasDense};
   known["has_lists"] = std::int64_t{hasLists};
   // Pooling works on q or on k; the block is that of the tensor's side.
   if (const PlanArgument *pooled = findArgument(launch, "x")) {
@@ -131,6 +133,11 @@ Result<ArgumentSource> impliedSource(const MethodPlan &plan,
     return ArgumentSource{Source::QLen};
   if (argument.kind == Argument::Index && argument.name == "kv_len")
     return ArgumentSource{Source::KvLen};
+  constexpr std::array kDense{"dense_first", "dense_end", "dense_row_first",
+                              "dense_row_end"};
+  for (std::size_t i = 0; i < kDense.size(); ++i)
+    if (argument.kind == Argument::Index && argument.name == kDense[i])
+      return ArgumentSource{Source::Dense, 0, static_cast<int>(i)};
   if ((argument.kind == Argument::Index && argument.name == "k") ||
       (argument.kind == Argument::Float && argument.name == "p"))
     return ArgumentSource{Source::Zero};

@@ -35,6 +35,7 @@ struct ArgumentSource {
     SoftmaxScale, ///< the problem's softmaxScale
     KeptBlocks,   ///< keptBlocks() of the number `value`
     Number,       ///< the number `value` as float32
+    Dense,        ///< number `part` of the problem's `dense`
     Zero,         ///< 0: "k" or "p" of a method that does not use it
     Tickets,      ///< the device's counter "tickets", or absent without one
   };

@@ -131,7 +131,7 @@ TEST_P(TensorCoreWidths, AssembleInEveryConfiguration) {
   expectClean("spargeattention2",
               {DataType::BFloat16, GetParam(), 128, 64, false});
   expectClean("spargeattention2",
-              {DataType::Float16, GetParam(), 64, 16, true, true});
+              {DataType::Float16, GetParam(), 64, 16, true, true, true});
   EXPECT_EQ(assembled_, 28 + 8);
 }
 

@@ -107,9 +107,14 @@ void choosePrefix(const Vector &mass, std::int64_t k, const SelectionRules &r,
 void addForcedBlocks(const SelectionRules &r, std::int64_t lastRow,
                      std::int64_t qLen, std::int64_t kvLen,
                      std::vector<bool> &kept) {
-  for (std::size_t j = 0; j < kept.size(); ++j)
-    if (static_cast<std::int64_t>(j) < r.keepFirstBlocks)
-      kept[j] = true;
+  const std::int64_t block = lastRow / r.maskBlockQ;
+  const bool isDense = block >= r.denseRowFirst && block < r.denseRowEnd;
+  for (std::size_t at = 0; at < kept.size(); ++at) {
+    const auto j = static_cast<std::int64_t>(at);
+    if (j < r.keepFirstBlocks || (j >= r.denseFirst && j < r.denseEnd) ||
+        isDense)
+      kept[at] = true;
+  }
   const std::int64_t lastKey =
       std::clamp<std::int64_t>(lastRow + kvLen - qLen, 0, kvLen - 1);
   const auto diagonal = static_cast<std::size_t>(lastKey / r.maskBlockKv);

@@ -24,6 +24,10 @@ struct SelectionRules {
   bool keepDiagonal = false;
   /// So many first key blocks are always kept.
   std::int64_t keepFirstBlocks = 0;
+  /// Key blocks [denseFirst, denseEnd) are always kept; blocks of rows
+  /// [denseRowFirst, denseRowEnd) keep every key block.
+  std::int64_t denseFirst = 0, denseEnd = 0;
+  std::int64_t denseRowFirst = 0, denseRowEnd = 0;
   /// Key blocks that no row of a query block sees are never kept.
   bool causal = false;
   double softmaxScale = 1;

@@ -9,7 +9,7 @@
 // lower index) that has at least max(k, 1) blocks and a probability mass of at
 // least p; with both this is the union of Top-k and Top-p of SpargeAttention2
 // (arXiv 2602.13515), because both are prefixes of one ranking. Blocks forced by
-// keep_diagonal and keep_first are added. Where the call brings k_values and
+// keep_diagonal, keep_first and, with has_dense, by the call are added. Where the call brings k_values and
 // p_values (one for each batch and head, in memory), these stand in the places of k
 // and p: k = clamp(trunc(k_values · kv_blocks), 1, kv_blocks), with a product in f32.
 //
@@ -32,9 +32,11 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
                            %indices: !tile.global<4 x i32>, %counts: !tile.global<3 x i32>,
                            %softmax_scale: f32, %k: index, %p: f32,
                            %q_len: index, %kv_len: index,
-                           %k_values: !tile.global<3 x f32>, %p_values: !tile.global<3 x f32>)
+                           %k_values: !tile.global<3 x f32>, %p_values: !tile.global<3 x f32>,
+                           %dense_first: index, %dense_end: index,
+                           %dense_row_first: index, %dense_row_end: index)
     parameters [head_dim, mask_block_q, mask_block_kv, causal, keep_diagonal, keep_first,
-                tile_rows, tile_columns]
+                has_dense, tile_rows, tile_columns]
     grid %pooled_q by tile_rows {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -59,6 +61,7 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %causal = tile.parameter "causal" : i1
   %keep_diagonal = tile.parameter "keep_diagonal" : i1
   %keep_first = tile.parameter "keep_first" : index
+  %has_dense = tile.parameter "has_dense" : i1
 
   // A row's ordered scores, and its scores, later its exponentials.
   %kv_blocks = tile.dim %pooled_k, 2 : !tile.global<4 x f32>
@@ -111,7 +114,26 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %diagonal_rows = arith.divsi %clipped, %mask_block_kvs : !rows_i32
   %diagonal = tile.expand %diagonal_rows axis 1 : !rows_i32 -> !tile_i32
 
+  // The key blocks that a row has without asking, with has_dense: the call's, or
+  // all where the row is one of the call's.
   %kv_blocks_i32 = arith.index_cast %kv_blocks : index to i32
+  %dense_row_first_i32 = arith.index_cast %dense_row_first : index to i32
+  %dense_row_end_i32 = arith.index_cast %dense_row_end : index to i32
+  %dense_row_firsts = tile.splat %dense_row_first_i32 : i32 -> !rows_i32
+  %dense_row_ends = tile.splat %dense_row_end_i32 : i32 -> !rows_i32
+  %from_dense_row = arith.cmpi sge, %block_rows, %dense_row_firsts : !rows_i32
+  %to_dense_row = arith.cmpi slt, %block_rows, %dense_row_ends : !rows_i32
+  %is_dense_row = arith.andi %from_dense_row, %to_dense_row : tensor<?xi1, #tile.sizes<tile_rows>>
+  %dense_first_i32 = arith.index_cast %dense_first : index to i32
+  %dense_end_i32 = arith.index_cast %dense_end : index to i32
+  %dense_firsts = tile.splat %dense_first_i32 : i32 -> !rows_i32
+  %dense_ends = tile.splat %dense_end_i32 : i32 -> !rows_i32
+  %every_block = tile.splat %kv_blocks_i32 : i32 -> !rows_i32
+  %row_dense_first = arith.select %is_dense_row, %zeros_i32, %dense_firsts : tensor<?xi1, #tile.sizes<tile_rows>>, !rows_i32
+  %row_dense_end = arith.select %is_dense_row, %every_block, %dense_ends : tensor<?xi1, #tile.sizes<tile_rows>>, !rows_i32
+  %dense_from = tile.expand %row_dense_first axis 1 : !rows_i32 -> !tile_i32
+  %dense_to = tile.expand %row_dense_end axis 1 : !rows_i32 -> !tile_i32
+
   %kv_blocks_all = tile.splat %kv_blocks_i32 : i32 -> !tile_i32
   %mask_block_kv_all = tile.splat %mask_block_kv_i32 : i32 -> !tile_i32
   %lowest_all = tile.splat %lowest : i32 -> !tile_i32
@@ -304,7 +326,12 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
     %with_first = arith.ori %selected, %is_first : !tile_i1
     %is_diagonal = arith.cmpi eq, %numbers, %diagonal : !tile_i32
     %with_diagonal = arith.ori %with_first, %is_diagonal : !tile_i1
-    %wanted = arith.select %keep_diagonal, %with_diagonal, %with_first : !tile_i1
+    %forced = arith.select %keep_diagonal, %with_diagonal, %with_first : !tile_i1
+    %from_dense = arith.cmpi sge, %numbers, %dense_from : !tile_i32
+    %to_dense = arith.cmpi slt, %numbers, %dense_to : !tile_i32
+    %is_dense = arith.andi %from_dense, %to_dense : !tile_i1
+    %with_dense = arith.ori %forced, %is_dense : !tile_i1
+    %wanted = arith.select %has_dense, %with_dense, %forced : !tile_i1
     %is_allowed = arith.cmpi ne, %ordered, %lowest_all : !tile_i32
     %keep = arith.andi %wanted, %is_allowed : !tile_i1
     %new_lengths = tile.append_indices %keep from %column counts %old_lengths into %lists[%first_row]

@@ -29,7 +29,7 @@
 // What is kept is what lies above the cut score, and the first `ties` of the blocks
 // that lie on it (own derivation). tile_rows = team_members * member_rows.
 //
-// k_values and p_values are those of kernels/portable/select_blocks.mlir.
+// k_values, p_values and what has_dense brings are those of kernels/portable/select_blocks.mlir.
 
 !rows = !tile.staged<tile_rows x head_dim>
 !key_scores = tensor<?x?xf32, #tile.sizes<16, tile_rows>>
@@ -51,8 +51,10 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
                            %indices: !tile.global<4 x i32>, %counts: !tile.global<3 x i32>,
                            %softmax_scale: f32, %k: index, %p: f32,
                            %q_len: index, %kv_len: index,
-                           %k_values: !tile.global<3 x f32>, %p_values: !tile.global<3 x f32>)
-    parameters [head_dim, mask_block_q, mask_block_kv, causal, keep_diagonal, keep_first,
+                           %k_values: !tile.global<3 x f32>, %p_values: !tile.global<3 x f32>,
+                           %dense_first: index, %dense_end: index,
+                           %dense_row_first: index, %dense_row_end: index)
+    parameters [head_dim, mask_block_q, mask_block_kv, causal, keep_diagonal, keep_first, has_dense,
                 tile_rows, member_rows, row_tile, team_members, team_warps, team_ctas]
     grid %pooled_q by tile_rows {
   %c0 = arith.constant 0 : index
@@ -92,6 +94,7 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %causal = tile.parameter "causal" : i1
   %keep_diagonal = tile.parameter "keep_diagonal" : i1
   %keep_first = tile.parameter "keep_first" : index
+  %has_dense = tile.parameter "has_dense" : i1
   %member, %warp = tile.team members team_members warps team_warps ctas team_ctas : index, index
   %q_blocks = tile.dim %pooled_q, 2 : !tile.global<4 x f32>
   %kv_blocks = tile.dim %pooled_k, 2 : !tile.global<4 x f32>
@@ -579,6 +582,16 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
       %keep_first_i32 = arith.index_cast %keep_first : index to i32
       %keep_firsts = tile.splat %keep_first_i32 : i32 -> !run_i32
       %zero_i32s = tile.splat %i0 : i32 -> !run_i32
+      // With has_dense: the call's key blocks, or all in the call's rows.
+      %from_dense_row = arith.cmpi sge, %row, %dense_row_first : index
+      %to_dense_row = arith.cmpi slt, %row, %dense_row_end : index
+      %is_dense_row = arith.andi %from_dense_row, %to_dense_row : i1
+      %dense_from = arith.select %is_dense_row, %c0, %dense_first : index
+      %dense_to = arith.select %is_dense_row, %kv_blocks, %dense_end : index
+      %dense_from_i32 = arith.index_cast %dense_from : index to i32
+      %dense_to_i32 = arith.index_cast %dense_to : index to i32
+      %dense_froms = tile.splat %dense_from_i32 : i32 -> !run_i32
+      %dense_tos = tile.splat %dense_to_i32 : i32 -> !run_i32
       %length, %ties_seen = scf.for %column = %c0 to %visible step %row_tile
           iter_args(%old_length = %i0, %old_ties = %i0) -> (i32, i32) {
         %s = tile.row_load %scores[%local, %column] : !scratch -> !run
@@ -607,7 +620,12 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
         %with_first = arith.ori %selected, %is_first : !run_i1
         %is_diagonal = arith.cmpi eq, %places, %diagonals : !run_i32
         %with_diagonal = arith.ori %with_first, %is_diagonal : !run_i1
-        %wanted_blocks = arith.select %keep_diagonal, %with_diagonal, %with_first : !run_i1
+        %forced = arith.select %keep_diagonal, %with_diagonal, %with_first : !run_i1
+        %from_dense = arith.cmpi sge, %places, %dense_froms : !run_i32
+        %to_dense = arith.cmpi slt, %places, %dense_tos : !run_i32
+        %is_dense = arith.andi %from_dense, %to_dense : !run_i1
+        %with_dense = arith.ori %forced, %is_dense : !run_i1
+        %wanted_blocks = arith.select %has_dense, %with_dense, %forced : !run_i1
         %inside = arith.cmpi slt, %places, %limits : !run_i32
         %keep = arith.andi %wanted_blocks, %inside : !run_i1
         %ranks = tile.rank %keep : !run_i1 -> !run_i32

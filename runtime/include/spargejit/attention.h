@@ -37,6 +37,12 @@ struct BlockLists {
   SPARGEJIT_API double density() const;
 };
 
+/// Tokens [begin, end).
+struct TokenRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
 /// Everything about a call that is not a tensor.
 struct AttentionConfig {
   /// A method that is built in ("dense", "block_sparse", "topk", "topp",
@@ -58,6 +64,13 @@ struct AttentionConfig {
   /// blocks).
   std::optional<TensorView> topKByHead;
   std::optional<TensorView> topPByHead;
+
+  /// For methods that select: keys that every row attends to, and rows that
+  /// attend to every key, whatever is selected; the text beside a video's
+  /// tokens, say. A block counts that holds any of them. What causality hides
+  /// stays hidden.
+  TokenRange denseKeys;
+  TokenRange denseRows;
 
   /// Rows and columns of one block of the mask: q 64 or 128; kv 16, 32, 64 or
   /// 128. Part of the problem's meaning, the same on every device.

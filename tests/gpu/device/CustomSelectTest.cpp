@@ -128,7 +128,7 @@ protected:
       return static_cast<std::int64_t>(std::bit_cast<std::uint32_t>(value));
     };
     slots.insert(slots.end(), {bits(kScale), p.k, bits(p.p), p.qLen, p.kvLen});
-    slots.resize(slots.size() + 2 * 7); // no values by head
+    slots.resize(slots.size() + 2 * 7 + 4); // nothing by head, nothing dense
     ASSERT_EQ(static_cast<int>(slots.size()), kernel.launch().slotCount());
     ASSERT_EQ(kernel.run(slots.data(), nullptr).message(), "");
     indices_ = indices.read();

@@ -75,6 +75,8 @@ AttentionConfig SelectionTrial::configOf(const SelectionRule &rule) const {
   config.topK = rule.topK;
   config.topP = rule.topP;
   config.customSource = rule.customSource;
+  config.denseKeys = rule.denseKeys;
+  config.denseRows = rule.denseRows;
   config.maskBlockQ = shape.maskBlockQ;
   config.maskBlockKv = shape.maskBlockKv;
   config.causal = shape.causal;
@@ -98,7 +100,19 @@ SelectionTrial::rulesOf(const SelectionRule &rule) const {
       !rule.customSource.empty()) // whose methods take both
     // The library takes p as a float32.
     rules.topP = static_cast<double>(static_cast<float>(rule.topP));
-  rules.keepDiagonal = rule.method.ends_with("topk_diagonal.mlir");
+  rules.keepDiagonal =
+      rule.keepDiagonal || rule.method.ends_with("topk_diagonal.mlir");
+  rules.keepFirstBlocks = rule.keepFirst;
+  for (std::int64_t n = rule.denseKeys.begin; n < rule.denseKeys.end; ++n) {
+    if (rules.denseEnd == 0)
+      rules.denseFirst = n / shape.maskBlockKv;
+    rules.denseEnd = n / shape.maskBlockKv + 1;
+  }
+  for (std::int64_t n = rule.denseRows.begin; n < rule.denseRows.end; ++n) {
+    if (rules.denseRowEnd == 0)
+      rules.denseRowFirst = n / shape.maskBlockQ;
+    rules.denseRowEnd = n / shape.maskBlockQ + 1;
+  }
   rules.causal = shape.causal;
   rules.softmaxScale =
       softmaxScale.value_or(1 / std::sqrt(static_cast<double>(shape.headDim)));

@@ -23,6 +23,11 @@ struct SelectionRule {
   double topP = 0.2;
   /// For a method file that takes one.
   std::string customSource = {};
+  TokenRange denseKeys = {};
+  TokenRange denseRows = {};
+  /// What a method file forces, for the reference.
+  bool keepDiagonal = false;
+  std::int64_t keepFirst = 0;
 };
 
 struct SelectionCase {

@@ -69,6 +69,7 @@ plan::ProblemClass problemClass(const KernelOptions &options) {
   kind.maskBlockKv = block.kv;
   kind.causal = options.causal;
   kind.longRows = options.longRows;
+  kind.hasDense = options.hasDense;
   return kind;
 }
 
@@ -88,6 +89,7 @@ ParameterMap defaultParameters(const KernelOptions &options, bool hasLists) {
   known["has_lists"] = std::int64_t{hasLists};
   known["keep_diagonal"] = std::int64_t{0};
   known["keep_first"] = std::int64_t{0};
+  known["has_dense"] = std::int64_t{kind.hasDense};
   return known;
 }
 
@@ -225,6 +227,8 @@ void addKernelOptions(CLI::App &command, KernelOptions &options) {
       "--long-rows", options.longRows,
       "For more than 6144 key blocks (5120 beyond a head dimension "
       "of 128)");
+  command.add_flag("--dense-tokens", options.hasDense,
+                   "For calls with denseKeys or denseRows");
   command
       .add_option(
           "--set", options.sets,

@@ -25,6 +25,7 @@ struct KernelOptions {
   bool causal = false;
   /// plan::isLongRow().
   bool longRows = false;
+  bool hasDense = false;
   /// "name=value", each overrides or adds a parameter of the kernel.
   std::vector<std::string> sets;
 };

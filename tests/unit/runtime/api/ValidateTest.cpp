@@ -300,6 +300,30 @@ TEST_F(Validate, ChecksValuesByHead) {
       "o: expected memory apart from config.topKByHead, got an overlap");
 }
 
+TEST_F(Validate, ChecksRangesOfDenseTokens) {
+  expectFailure([](auto &c) { c.config.denseKeys = {-1, 4}; },
+                "config.denseKeys: expected 0 <= begin <= end <= 100 (kvLen), "
+                "got -1 to 4");
+  expectFailure([](auto &c) { c.config.denseKeys = {5, 4}; },
+                "config.denseKeys: expected 0 <= begin <= end <= 100 (kvLen), "
+                "got 5 to 4");
+  expectFailure([](auto &c) { c.config.denseKeys = {0, 101}; },
+                "config.denseKeys: expected 0 <= begin <= end <= 100 (kvLen), "
+                "got 0 to 101");
+  expectFailure([](auto &c) { c.config.denseRows = {0, 131}; },
+                "config.denseRows: expected 0 <= begin <= end <= 130 (qLen), "
+                "got 0 to 131");
+  expectFailure([](auto &c) { c.config.denseKeys = {0, 1}; },
+                "config.denseKeys: expected no tokens, since method \"dense\" "
+                "selects nothing, got a range");
+  expectFailure([](auto &c) { c.config.denseRows = {129, 130}; },
+                "config.denseRows: expected no tokens, since method \"dense\" "
+                "selects nothing, got a range");
+  GoodCall empty;
+  empty.config.denseKeys = {7, 7};
+  EXPECT_EQ(run(empty).message(), "");
+}
+
 TEST_F(Validate, ChecksTheMethod) {
   expectFailure([](auto &c) { c.config.method = "nonsense"; },
                 "config.method: expected one of \"block_sparse\", \"broken\", "

@@ -310,6 +310,35 @@ TEST(Planner, BindsValuesByHeadToTheirSetting) {
   EXPECT_FALSE(readsSetting(plan, "top_p"));
 }
 
+TEST(Planner, BindsTheDenseBlocksOfACall) {
+  MethodPlan plan = unit::selectingPlan();
+  LaunchInfo info = unit::selectBlocksInfo(16);
+  for (const char *name :
+       {"dense_first", "dense_end", "dense_row_first", "dense_row_end"})
+    info.arguments.push_back(
+        {name, KernelArgument::Kind::Index, 0, info.slotCount()});
+  auto sources = bindArguments(plan, plan.launches[2], info);
+  ASSERT_TRUE(sources.ok()) << sources.status().message();
+  for (int part = 0; part < 4; ++part) {
+    const ArgumentSource &source =
+        (*sources)[static_cast<std::size_t>(9 + part)];
+    EXPECT_EQ(source.kind, Source::Dense);
+    EXPECT_EQ(source.part, part);
+  }
+  // A kernel of its own, so that the others pay nothing.
+  ProblemClass kind = kClass;
+  for (const bool hasDense : {false, true}) {
+    kind.hasDense = hasDense;
+    auto spec = specialiseLaunch(plan, plan.launches[2], kind, Target(),
+                                 {{"has_dense", false},
+                                  {"keep_diagonal", false},
+                                  {"keep_first", false}});
+    ASSERT_TRUE(spec.ok()) << spec.status().message();
+    EXPECT_EQ(spec->parameters["has_dense"],
+              ParameterValue(std::int64_t{hasDense}));
+  }
+}
+
 /// The message of binding `plan`'s launch to `info`, which fails.
 std::string bindFailure(const MethodPlan &plan, std::size_t launch,
                         const LaunchInfo &info) {
