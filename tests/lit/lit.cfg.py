@@ -11,6 +11,7 @@ import lit.formats
 config.name = "spargejit"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs"]  # what tests read
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.suite_build_root
 

@@ -153,9 +153,9 @@ TEST(Planner, NamesAParameterThatNobodyGives) {
   EXPECT_EQ(
       spec.status().message(),
       "method dense, kernel attention_fwd: expected a parameter out of "
-      "causal, elem, has_lists, head_dim, mask_block_kv, mask_block_q, "
-      "tile_columns, tile_keys, tile_kv, tile_q, tile_queries, tile_rows, got "
-      "warps");
+      "causal, elem, has_dense, has_lists, head_dim, mask_block_kv, "
+      "mask_block_q, tile_columns, tile_keys, tile_kv, tile_q, tile_queries, "
+      "tile_rows, got warps");
 }
 
 TEST(Planner, NamesAParameterThatTheKernelDoesNotDeclare) {
