@@ -85,6 +85,7 @@ def make_table(root):
         row("Methods", lambda lacks: join(f"`{name}`" for name, selects in methods
                                           if not (selects and "selection" in lacks))
             + ("" if "selection" in lacks else ", your own `.mlir` file")),
+        row("Gradients (the same bits in every run)", lambda lacks: "no" if "gradients" in lacks else "yes"),
         row("Your own mask", lambda lacks: "lists" if "masks" in lacks else "lists or a bool mask"),
         row("Softmax scale", lambda lacks: "positive" if "anyScale" in lacks else "any finite"),
         row("Strides", lambda lacks: "last 1, none negative, 16-byte aligned rows" if "anyLayout" in lacks

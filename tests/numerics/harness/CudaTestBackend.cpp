@@ -31,8 +31,7 @@ public:
     return {.float32 = false,
             .anyScale = false,
             .masks = false,
-            .anyLayout = false,
-            .gradients = false};
+            .anyLayout = false};
   }
   Device device() const override { return {DeviceKind::Cuda, 0}; }
   bool hasFences() const override { return false; }
