@@ -151,6 +151,8 @@ Status Engine::check(const Call &call, const MethodPlan &plan,
 Result<BlockLists> Engine::listsFor(const Call &call, const MethodPlan &plan) {
   if (call.config.lists)
     return *call.config.lists;
+  if (call.listMemory)
+    return *call.listMemory;
   auto lists =
       allocateLists(call.problem, [&](DataType dtype,
                                       const std::vector<std::int64_t> &sizes) {

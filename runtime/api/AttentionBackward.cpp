@@ -6,6 +6,7 @@
 #include "runtime/api/Engine.h"
 #include "runtime/api/Execute.h"
 #include "runtime/api/MissingArtifact.h"
+#include "runtime/api/ViewChecks.h"
 
 namespace spargejit::api {
 
@@ -55,6 +56,41 @@ Engine::attentionForward(const TensorView &q, const TensorView &k,
   if (Status status = run(*call, hasLists ? &forward.lists : nullptr); !status)
     return status;
   return forward;
+}
+
+Status Engine::attentionForwardInto(const AttentionForward &into,
+                                    const TensorView &q, const TensorView &k,
+                                    const TensorView &v,
+                                    const AttentionConfig &config) {
+  auto call = begin({&q, &k, &v, &into.o.view(), &into.lse.view()}, config,
+                    MemoryUse::Used);
+  if (!call.ok())
+    return call.status();
+  auto plan = findPlan(*call);
+  if (!plan.ok())
+    return plan.status();
+  if (plan::attendedLists(**plan) < 0 || config.lists)
+    return run(*call, nullptr);
+
+  constexpr ListNames kNames = {"into.lists", "into.lists.indices",
+                                "into.lists.counts"};
+  const TensorView &indices = into.lists.indices.view();
+  Checks checks;
+  checks.also(
+      validateListShapes(kNames, call->problem, into.lists, MemoryUse::Used));
+  checks.that(indices.sizes[3] == call->problem.kvBlocks(),
+              "into.lists.indices.sizes[3]: expected {} key blocks, got {}",
+              call->problem.kvBlocks(), indices.sizes[3]);
+  for (const TensorView *view : {&indices, &into.lists.counts.view()})
+    for (auto [name, input] :
+         {std::pair("q", &q), std::pair("k", &k), std::pair("v", &v)})
+      if (checks.ok())
+        checkApart(checks, "into.lists", *view, name, input);
+  if (!checks.ok())
+    return std::move(checks).status();
+  call->listMemory = &into.lists;
+  BlockLists written;
+  return run(*call, &written);
 }
 
 Result<Engine::Plan> Engine::findBackwardPlan(const Call &call) {
@@ -203,6 +239,15 @@ Result<AttentionForward> attentionForward(const TensorView &q,
   if (!engine.ok())
     return engine.status();
   return (*engine)->attentionForward(q, k, v, config);
+}
+
+Status attentionForwardInto(const AttentionForward &into, const TensorView &q,
+                            const TensorView &k, const TensorView &v,
+                            const AttentionConfig &config) {
+  auto engine = Engine::process();
+  if (!engine.ok())
+    return engine.status();
+  return (*engine)->attentionForwardInto(into, q, k, v, config);
 }
 
 Result<AttentionGradients>

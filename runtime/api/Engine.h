@@ -44,6 +44,9 @@ public:
                                             const TensorView &k,
                                             const TensorView &v,
                                             const AttentionConfig &config);
+  Status attentionForwardInto(const AttentionForward &into, const TensorView &q,
+                              const TensorView &k, const TensorView &v,
+                              const AttentionConfig &config);
   Result<AttentionGradients>
   attentionBackward(const TensorView &q, const TensorView &k,
                     const TensorView &v, const AttentionSaved &saved,
@@ -98,6 +101,8 @@ private:
     const AttentionConfig &config;
     plan::AttentionProblem problem;
     DeviceTable::Entry &entry;
+    /// Where lists that are handed out go; null for new memory.
+    const BlockLists *listMemory = nullptr;
     CallDevice &device() const { return *entry.device; }
   };
 

@@ -9,7 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace spargejit::numerics {
@@ -129,6 +131,52 @@ TEST_P(GradientViews, TensorsOfTheirOwn) {
                 true)
           << method;
     }
+  }
+}
+
+// A training loop that keeps its memory: other inputs, the same bits as in new
+// memory.
+TEST_P(GradientViews, ForwardIntoTheSameMemory) {
+  Random random = randomForTest();
+  for (const char *method : {"dense", "spargeattention2"}) {
+    AttentionCase shape = kShape;
+    shape.kvLen = 700;
+    AttentionTrial first(backend(), shape, random);
+    AttentionTrial second(backend(), shape, random);
+    AttentionConfig config = first.config;
+    config.method = method;
+    config.topK = 0.3;
+    for (AttentionTrial *trial : {&first, &second})
+      for (TestTensor *tensor : {&trial->q, &trial->k, &trial->v})
+        tensor->upload();
+    const auto kept = attentionForward(first.q.view(), first.k.view(),
+                                       first.v.view(), config);
+    ASSERT_TRUE(succeeded(kept.status()));
+    ASSERT_TRUE(succeeded(attentionForwardInto(
+        *kept, second.q.view(), second.k.view(), second.v.view(), config)));
+    const auto fresh = attentionForward(second.q.view(), second.k.view(),
+                                        second.v.view(), config);
+    ASSERT_TRUE(succeeded(fresh.status()));
+    std::vector<std::pair<const Tensor *, const Tensor *>> pairs = {
+        {&kept->o, &fresh->o}, {&kept->lse, &fresh->lse}};
+    if (fresh->saved().lists)
+      pairs.insert(pairs.end(), {{&kept->lists.indices, &fresh->lists.indices},
+                                 {&kept->lists.counts, &fresh->lists.counts}});
+    for (const auto &[a, b] : pairs) {
+      const auto left = a->copyTo({});
+      const auto right = b->copyTo({});
+      ASSERT_TRUE(succeeded(left.status()) && succeeded(right.status()));
+      const auto bytes = static_cast<std::size_t>(left->view().elementCount()) *
+                         dataTypeSize(left->view().dtype);
+      EXPECT_EQ(std::memcmp(left->data<char>(), right->data<char>(), bytes), 0)
+          << method;
+    }
+    // Memory of other lengths is refused.
+    TensorView shorter = second.q.view();
+    shorter.sizes[2] -= 1;
+    EXPECT_TRUE(failedWith(attentionForwardInto(*kept, shorter, second.k.view(),
+                                                second.v.view(), config),
+                           ErrorCode::InvalidArgument, {"expected"}));
   }
 }
 

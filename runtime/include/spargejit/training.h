@@ -65,6 +65,17 @@ SPARGEJIT_API Result<AttentionForward>
 attentionForward(const TensorView &q, const TensorView &k, const TensorView &v,
                  const AttentionConfig &config);
 
+/// The same into the memory of `into`, which an earlier attentionForward() with
+/// tensors of these shapes and such a config returned; what it held is lost.
+/// Allocates nothing after prepare(), so that a CUDA graph can capture it, and
+/// attentionBackwardInto() of into.saved() behind it. Where config has lists of
+/// its own, those of `into` are not written.
+SPARGEJIT_API Status attentionForwardInto(const AttentionForward &into,
+                                          const TensorView &q,
+                                          const TensorView &k,
+                                          const TensorView &v,
+                                          const AttentionConfig &config);
+
 /// Gradients of a loss L through attention, for lists held fixed (selection has
 /// no gradient): with p[t, u] = exp(softmaxScale · q[t]·k[u] - lse[t]) for the
 /// keys u that row t attends to, else 0,
