@@ -74,7 +74,8 @@ Status validateCustomSource(const MethodPlan &plan,
 Engine::Engine(jit::CodeGenerator &generator,
                const std::vector<kernels_ir::EmbeddedText> &texts,
                const Environment &settings)
-    : methods_(texts),
+    : generator_(generator), texts_(texts), settings_(settings),
+      methods_(texts),
       plans_(
           [&generator](const std::string &text, const std::string &name) {
             return generator.planMethod(text, name);
@@ -124,6 +125,10 @@ Result<Engine::Plan> Engine::findPlan(const Call &call) {
 
 Result<std::shared_ptr<const PreparedPlan>>
 Engine::findPrepared(const Call &call, const Plan &plan, PlanScope scope) {
+  // Backward passes have no tuning space yet.
+  if (call.config.tune == TuneMode::OnFirstUse && scope == PlanScope::Whole &&
+      !plan->isBackward())
+    tuneOnFirstUse(call, plan);
   const autotune::TuningTable::Configs *tuned = call.entry.tuning->configsFor(
       plan::tunedProblem(*plan, call.problem, call.config));
   auto prepared = call.entry.prepared.get(plan, call.problem.kind, scope,
@@ -283,29 +288,6 @@ Status Engine::prepare(const TensorView &q, const TensorView &k,
     checks.also(
         reserve(call->device(), **plan, call->problem, call->tensors, config));
   return std::move(checks).status();
-}
-
-Result<TuningInfo> Engine::tuningOf(const TensorView &q, const TensorView &k,
-                                    const TensorView &v,
-                                    const AttentionConfig &config) {
-  auto call = begin({&q, &k, &v, nullptr, nullptr}, config, MemoryUse::Ignored);
-  if (!call.ok())
-    return call.status();
-  auto plan = findPlan(*call);
-  if (!plan.ok())
-    return plan.status();
-  TuningInfo info;
-  for (const PlanLaunch &launch : (*plan)->launches) {
-    if (plan::isSelection(**plan, launch))
-      continue;
-    const autotune::TuningMatch match = call->entry.tuning->match(
-        launch.kernel, plan::tunedProblem(**plan, call->problem, config));
-    info.quality = match.quality;
-    info.distance = match.distance;
-    info.problem = match.problem.name;
-    info.config = autotune::describeConfig(match.config);
-  }
-  return info;
 }
 
 Result<Tensor> Engine::allocate(DataType dtype,

@@ -72,6 +72,10 @@ public:
                           const TensorView &student, const TensorView &teacher,
                           const DistillationConfig &config);
 
+  /// What measurements of a kernel on a device hold for.
+  Result<autotune::TuningEnvironment>
+  tuningEnvironment(Device device, const std::string &kernel);
+
   /// What Tensor::allocate means on any device.
   Result<Tensor> allocate(DataType dtype,
                           const std::vector<std::int64_t> &sizes,
@@ -118,9 +122,17 @@ private:
   Result<Plan> findBackwardPlan(const Call &call);
   Status runBackward(const Call &call);
 
+  /// What AttentionConfig::tune means: a search where no record is exact, once.
+  void tuneOnFirstUse(const Call &call, const Plan &plan);
+
+  jit::CodeGenerator &generator_;
+  const std::vector<kernels_ir::EmbeddedText> &texts_;
+  const Environment settings_;
   plan::MethodLibrary methods_;
   plan::PlanCache plans_;
   DeviceTable devices_;
+  /// By device, kernel and problem; a search that failed is not made again.
+  SingleFlight<std::string, autotune::TuningRecord> searches_;
 };
 
 /// Engine::read() of the process's engine.

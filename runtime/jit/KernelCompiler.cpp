@@ -73,6 +73,16 @@ kernelTextDigests(const std::vector<kernels_ir::EmbeddedText> &texts,
   return digests;
 }
 
+const kernels_ir::EmbeddedText *
+findKernelFile(const std::vector<kernels_ir::EmbeddedText> &texts,
+               const Target &target, const std::string &fileName) {
+  const std::string path = folderOf(target) + fileName;
+  for (const kernels_ir::EmbeddedText &text : texts)
+    if (text.path == path)
+      return &text;
+  return nullptr;
+}
+
 KernelCompiler::KernelCompiler(
     CodeGenerator &generator,
     const std::vector<kernels_ir::EmbeddedText> &texts,

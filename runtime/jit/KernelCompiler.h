@@ -31,6 +31,11 @@ std::map<std::string, std::string>
 kernelTextDigests(const std::vector<kernels_ir::EmbeddedText> &texts,
                   const Target &target);
 
+/// A text of the target's folder of kernels, or null.
+const kernels_ir::EmbeddedText *
+findKernelFile(const std::vector<kernels_ir::EmbeddedText> &texts,
+               const Target &target, const std::string &fileName);
+
 /// Thread-safe.
 class KernelCompiler {
 public:

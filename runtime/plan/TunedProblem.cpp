@@ -50,6 +50,18 @@ double expectedDensity(const MethodPlan &plan, const AttentionProblem &problem,
   return std::min(std::max(share, 1 / blocks), kAlmostDense);
 }
 
+ProblemClass classOf(const autotune::ProblemShape &problem) {
+  ProblemClass kind;
+  kind.dtype = problem.dtype;
+  kind.headDim = problem.headDim;
+  kind.maskBlockQ = problem.maskBlockQ;
+  kind.maskBlockKv = problem.maskBlockKv;
+  kind.causal = problem.causal;
+  kind.longRows = isLongRow(blockCount(problem.kvLen, problem.maskBlockKv),
+                            problem.headDim);
+  return kind;
+}
+
 autotune::ProblemShape tunedProblem(const MethodPlan &plan,
                                     const AttentionProblem &problem,
                                     const AttentionConfig &config) {

@@ -24,6 +24,9 @@ inline constexpr double kUnknownDensity = 0.1;
 double expectedDensity(const MethodPlan &plan, const AttentionProblem &problem,
                        const AttentionConfig &config);
 
+/// The class of a problem that records know.
+ProblemClass classOf(const autotune::ProblemShape &problem);
+
 /// The problem without a name, at its expected density.
 autotune::ProblemShape tunedProblem(const MethodPlan &plan,
                                     const AttentionProblem &problem,

@@ -22,7 +22,7 @@ RANKS = {
     "runtime/backend/cpu/": 3,
     "runtime/backend/cuda/": 3,
     "runtime/api/": 4,
-    "autotune/search/": 4,
+    "autotune/search/": 3,
     "compiler/tools/": 5,
     "runtime/tools/": 5,
     "runtime/python/": 5,

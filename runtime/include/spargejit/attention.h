@@ -109,6 +109,14 @@ struct AttentionConfig {
   /// CUDA stream (CUstream) to launch on; ignored on the CPU, where calls
   /// return when the work is done.
   void *stream = nullptr;
+
+  /// OnFirstUse: the first call or prepare() for a problem that no record
+  /// answers for exactly compiles and measures some ten configurations of its
+  /// attention kernel on memory of its own, as large as the call's; that takes
+  /// seconds and waits for the device. The record is kept in the cache folder,
+  /// so that no later process measures again. In a capture nothing is measured,
+  /// and a failed search is a warning: such calls have what records advise.
+  TuneMode tune = TuneMode::Off;
 };
 
 /// Results beside the output. Null members are not computed.

@@ -22,6 +22,12 @@ enum class MatchQuality {
 /// "default".
 SPARGEJIT_API const char *matchQualityName(MatchQuality quality);
 
+/// Whether a call may measure configurations.
+enum class TuneMode {
+  Off,       ///< records, or the default
+  OnFirstUse ///< where no record is Exact: measures once, outside of captures
+};
+
 /// The configuration of one call's attention kernel.
 struct TuningInfo {
   MatchQuality quality = MatchQuality::Default;

@@ -3,10 +3,9 @@
 // `spargejit tune`: finds the fastest configuration of the attention kernel for
 // each problem of a list and appends what it measured to a file of records.
 #include "autotune/db/RecordFile.h"
-#include "autotune/search/ProblemFacts.h"
-#include "autotune/space/ConfigSpace.h"
 #include "kernels_ir/embed/EmbeddedTexts.h"
-#include "runtime/plan/DefaultTuning.h"
+#include "runtime/api/tune/FirstUse.h"
+#include "runtime/jit/CodeGenerator.h"
 #include "runtime/tools/spargejit/Commands.h"
 #include "runtime/tools/spargejit/options/OptionChecks.h"
 #include "runtime/tools/spargejit/options/ProblemOptions.h"
@@ -14,8 +13,7 @@
 #include "runtime/tools/spargejit/problem/ElementTypes.h"
 #include "runtime/tools/spargejit/report/Note.h"
 #include "runtime/tools/spargejit/report/Progress.h"
-#include "runtime/tools/spargejit/tune/TuneDevice.h"
-#include "runtime/tools/spargejit/tune/TuningFacts.h"
+#include "runtime/tools/spargejit/tune/CheckCandidate.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -89,22 +87,6 @@ Result<std::vector<ProblemShape>> problemsOf(const TuneOptions &options) {
   return problems;
 }
 
-/// The default configuration as far as the space has parameters for it.
-autotune::Config defaultConfig(const ProblemShape &problem,
-                               const autotune::Enumeration &space,
-                               const std::string &target) {
-  Target compiledFor;
-  compiledFor.architecture = target;
-  const auto all =
-      plan::defaultTuning(classOf(problem), compiledFor, problem.density < 1);
-  autotune::Config config;
-  if (!space.candidates.empty())
-    for (const auto &[name, value] : space.candidates.front().config)
-      if (auto it = all.find(name); it != all.end())
-        config[name] = it->second;
-  return config;
-}
-
 /// About how many seconds a candidate takes, for the time left alone: a fixed
 /// part, and some eight calls at a speed of the device's order.
 double candidateSeconds(const TuneOptions &options,
@@ -118,31 +100,45 @@ double candidateSeconds(const TuneOptions &options,
   return kFixed + kCalls * operations / speed;
 }
 
+/// How candidates are tried here: against the float64 reference.
+Result<api::TrialSetup> setupOf(const TuneOptions &options) {
+  auto engine = api::Engine::process();
+  if (!engine)
+    return engine.status();
+  const Device device = deviceNamed(options.device);
+  auto environment = (*engine)->tuningEnvironment(device, kKernel);
+  if (!environment)
+    return environment.status();
+  const std::uint64_t seed = options.seed;
+  auto check = [device, seed](api::Engine &candidate,
+                              const ProblemShape &problem) {
+    return checkCandidate(candidate, problem, device, seed);
+  };
+  return api::TrialSetup{jit::builtInCodeGenerator(),
+                         kernels_ir::embeddedTexts(),
+                         *spargejit::environment(),
+                         **engine,
+                         device,
+                         *std::move(environment),
+                         kKernel,
+                         check,
+                         0,
+                         seed};
+}
+
 Result<SearchOutcome> tuneOne(const TuneOptions &options,
-                              const ProblemShape &problem, TuneSession &session,
+                              const api::TrialSetup &setup,
+                              const ProblemShape &problem,
+                              api::TrialSession &session,
                               report::Progress &progress) {
-  auto device = TuneDevice::open(problem, deviceNamed(options.device),
-                                 options.seed, session);
+  auto device = api::TrialDevice::open(setup, problem, session);
   if (!device)
     return device.status();
-  const std::string target = (*device)->environment().target;
-  const std::string path = kernelPath(kKernel, target, ".tuning");
-  const auto *text = kernels_ir::findEmbeddedText(path);
-  if (!text)
-    return Status(
-        ErrorCode::Unsupported,
-        fmt::format("{} has no tuning space for {}", kKernel, target));
-  auto space = autotune::ConfigSpace::parse(text->text);
-  if (!space)
-    return Status(space.status()).withContext(path);
-  autotune::SearchRequest request;
-  request.kernel = kKernel;
-  request.problem = problem;
-  request.facts = autotune::factsOf(problem);
-  auto enumeration = space->enumerate(request.facts);
-  if (!enumeration)
-    return Status(enumeration.status()).withContext(path);
-  request.defaultConfig = defaultConfig(problem, *enumeration, target);
+  auto search =
+      api::searchFor(setup.texts, setup.environment.target, kKernel, problem);
+  if (!search)
+    return search.status();
+  autotune::SearchRequest &request = search->request;
   request.best = options.best;
   request.random = options.random;
   request.count = options.count;
@@ -162,7 +158,7 @@ Result<SearchOutcome> tuneOne(const TuneOptions &options,
   // time stays.
   const double seconds = candidateSeconds(options, problem);
   return autotune::searchConfigs(
-      *space, request, **device, earlier,
+      search->space, request, **device, earlier,
       [&](const autotune::TuningRecord &record) {
         return autotune::appendRecords(options.records, {record});
       },
@@ -211,10 +207,13 @@ Result<int> tune(const TuneOptions &options) {
   for (const ProblemShape &problem : *problems)
     seconds += candidateSeconds(options, problem);
   progress.expect(seconds * (options.best + options.random + 1));
-  TuneSession session;
+  auto setup = setupOf(options);
+  if (!setup)
+    return setup.status();
+  api::TrialSession session;
   Json results = Json::array();
   for (const ProblemShape &problem : *problems) {
-    auto outcome = tuneOne(options, problem, session, progress);
+    auto outcome = tuneOne(options, *setup, problem, session, progress);
     if (!outcome)
       return Status(outcome.status()).withContext(problem.name);
     if (options.json)

@@ -3,12 +3,12 @@
 // Candidates against the float64 reference.
 #include "runtime/tools/spargejit/tune/CheckCandidate.h"
 
-#include "runtime/plan/AttentionProblem.h"
+#include "runtime/api/tune/RandomLists.h"
+#include "runtime/api/tune/TrialDevice.h"
 #include "runtime/tools/spargejit/CheckReference.h"
 #include "runtime/tools/spargejit/SystemProbe.h"
 #include "runtime/tools/spargejit/problem/ElementTypes.h"
 #include "runtime/tools/spargejit/problem/SyntheticInputs.h"
-#include "runtime/tools/spargejit/tune/RandomLists.h"
 
 #include <fmt/format.h>
 
@@ -124,7 +124,7 @@ Result<CheckedCall> makeCheckedCall(const ProblemShape &shape,
       shape.dtype, seed, 1);
   if (!inputs.ok())
     return inputs.status();
-  auto lists = randomLists(shape, seed);
+  auto lists = api::randomLists(shape, seed);
   if (!lists.ok())
     return lists.status();
   const std::int64_t rows = shape.qLen + 2 * kGuardRows;
@@ -187,9 +187,9 @@ Result<double> checkShape(api::Engine &engine, const ProblemShape &shape,
   AttentionOutputs outputs;
   const TensorView lse = insideOf(there->lse);
   outputs.lse = &lse;
-  Status status = engine.attentionInto(insideOf(there->o), there->qView(),
-                                       there->kView(), there->vView(),
-                                       configOf(shape, &there->lists), outputs);
+  Status status = engine.attentionInto(
+      insideOf(there->o), there->qView(), there->kView(), there->vView(),
+      api::trialCall(shape, &there->lists, 0), outputs);
   if (status.ok())
     status = synchronise(device);
   if (!status.ok())
@@ -199,16 +199,6 @@ Result<double> checkShape(api::Engine &engine, const ProblemShape &shape,
 }
 
 } // namespace
-
-AttentionConfig configOf(const ProblemShape &problem, const BlockLists *lists) {
-  AttentionConfig config;
-  config.method = problem.density < 1 ? "block_sparse" : "dense";
-  config.maskBlockQ = problem.maskBlockQ;
-  config.maskBlockKv = problem.maskBlockKv;
-  config.causal = problem.causal;
-  config.lists = problem.density < 1 ? lists : nullptr;
-  return config;
-}
 
 Result<double> checkCandidate(api::Engine &engine, const ProblemShape &problem,
                               Device device, std::uint64_t seed) {

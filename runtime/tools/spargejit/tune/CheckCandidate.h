@@ -11,10 +11,6 @@
 
 namespace spargejit::tool {
 
-/// A call of the problem: dense, or with given lists where density < 1.
-AttentionConfig configOf(const autotune::ProblemShape &problem,
-                         const BlockLists *lists);
-
 /// Runs small shapes of the problem's class with every edge (one row, whole
 /// blocks, ragged ends, grouped heads) through `engine` and compares o and lse,
 /// poisoned before and with poison around them, with the float64 reference: the

@@ -408,7 +408,14 @@ TEST_F(CudaCallTest, AsksForPrepareDuringACapture) {
   fake_.capturing.clear();
   EXPECT_EQ(run().message(), "");
 
+  // Nothing is measured in a capture: the call has the default.
   fake_.capturing.insert(stream(0x50));
+  const int compiled = generator_.compiled;
+  config_.tune = TuneMode::OnFirstUse;
+  EXPECT_EQ(run().message(), "");
+  EXPECT_EQ(generator_.compiled, compiled);
+  EXPECT_FALSE(fake_.captureBroken);
+
   auto o = engine_->attention(q_, k_, v_, config_, outputs_);
   ASSERT_FALSE(o.ok());
   EXPECT_EQ(o.status().message(),

@@ -176,6 +176,78 @@ TEST_F(TunedCallTest, FallBackToTheDefaultWithAWarning) {
   EXPECT_NE(warnings[0].find("a tile that is refused"), std::string::npos);
 }
 
+/// The fake texts, and a space of three tiles.
+std::vector<kernels_ir::EmbeddedText> textsWithSpace() {
+  std::vector<kernels_ir::EmbeddedText> texts = fakeTexts();
+  texts.push_back({"kernels/portable/attention_fwd.tuning",
+                   "tune tile_kv = 32, 64, 96\ncost = tile_kv\n"});
+  return texts;
+}
+
+TEST_F(TunedCallTest, MeasureOnceWhereTheyAskForIt) {
+  const auto texts = textsWithSpace();
+  settings_ = Environment();
+  settings_.cacheFolder = folder_.file("cache");
+  for (const char *method : {"dense", "spargeattention2"}) {
+    CallTrial call = trial(method);
+    call.config.tune = TuneMode::OnFirstUse;
+    int compiled = 0;
+    {
+      api::Engine engine(generator_, texts, settings_);
+      EXPECT_EQ(infoOf(engine, call).quality, MatchQuality::Default);
+      expectRight(engine, call);
+      EXPECT_EQ(infoOf(engine, call).quality, MatchQuality::Exact);
+      compiled = generator_.compiled;
+      EXPECT_GE(compiled, 3);
+      expectRight(engine, call);
+      EXPECT_EQ(generator_.compiled, compiled);
+    }
+    // The next process finds the record and the kernels.
+    api::Engine next(generator_, texts, settings_);
+    EXPECT_EQ(infoOf(next, call).quality, MatchQuality::Exact);
+    expectRight(next, call);
+    EXPECT_EQ(generator_.compiled, compiled);
+  }
+  auto kept = autotune::readRecords(settings_.cacheFolder + "/tuned.jsonl");
+  ASSERT_TRUE(kept.ok()) << kept.status().message();
+  EXPECT_EQ(kept->records.size(), 2u);
+}
+
+TEST_F(TunedCallTest, PrepareMeasuresToo) {
+  const auto texts = textsWithSpace();
+  settings_ = Environment();
+  CallTrial call = trial("dense");
+  call.config.tune = TuneMode::OnFirstUse;
+  // A candidate that does not compile is none.
+  generator_.refusedTileKv = 96;
+  api::Engine engine(generator_, texts, settings_);
+  TensorView q = call.q(), k = call.k(), v = call.v();
+  q.data = k.data = v.data = nullptr;
+  ASSERT_TRUE(engine.prepare(q, k, v, call.config, {}).ok());
+  EXPECT_EQ(infoOf(engine, call).quality, MatchQuality::Exact);
+  const int compiled = generator_.compiled;
+  expectRight(engine, call);
+  EXPECT_EQ(generator_.compiled, compiled);
+}
+
+TEST_F(TunedCallTest, SayWhyTheyWereNotMeasured) {
+  std::vector<std::string> warnings;
+  setLogCallback([&](LogLevel level, const std::string &line) {
+    if (level == LogLevel::Warning)
+      warnings.push_back(line);
+  });
+  api::Engine engine(generator_, fakeTexts(), Environment());
+  CallTrial call = trial("dense");
+  call.config.tune = TuneMode::OnFirstUse;
+  expectRight(engine, call);
+  setLogCallback({});
+  EXPECT_EQ(generator_.lastTileKv, kDefaultTileKv);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("attention_fwd has no tuning space for host"),
+            std::string::npos)
+      << warnings[0];
+}
+
 TEST_F(TunedCallTest, PassOverRecordsOfAnotherTextAndSayWhoseCodeItWas) {
   CallTrial call = trial("dense");
   TuningRecord record = recordFor(call, 1, 96);

@@ -1,39 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Candidates on a real device.
-#include "runtime/tools/spargejit/tune/TuneDevice.h"
+#include "runtime/api/tune/TrialDevice.h"
 
-#include "kernels_ir/embed/EmbeddedTexts.h"
-#include "runtime/api/device/CudaDevice.h"
-#include "runtime/backend/cuda/Driver.h"
-#include "runtime/base/Hash.h"
-#include "runtime/base/ProcessorName.h"
-#include "runtime/jit/AssembleWithPtxas.h"
-#include "runtime/tools/spargejit/SystemProbe.h"
-#include "runtime/tools/spargejit/problem/ParallelFor.h"
-#include "runtime/tools/spargejit/problem/SyntheticInputs.h"
-#include "runtime/tools/spargejit/tune/CheckCandidate.h"
-#include "runtime/tools/spargejit/tune/RandomLists.h"
-#include "runtime/tools/spargejit/tune/TuningFacts.h"
+#include "runtime/api/tune/RandomLists.h"
+#include "runtime/base/DataTypeConversion.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <random>
+#include <thread>
 #include <tuple>
 #include <utility>
 
-namespace spargejit::tool {
+namespace spargejit::api {
 
 namespace {
 
 using autotune::ProblemShape;
 
-constexpr const char *kKernel = "attention_fwd";
 /// More than the last-level cache of any device meant here (H200: 50 MB of L2),
 /// so that buffers that take turns are read from memory.
 constexpr double kCacheBytes = 128e6;
@@ -44,8 +36,22 @@ constexpr double kLeastMilliseconds = 1;
 /// Rows of q, k and v that are drawn; longer tensors repeat them.
 constexpr std::int64_t kDrawnRows = 8192;
 
+/// Numbers from -1.7 to 1.7, of variance 1, [rows, headDim].
+Result<Tensor> drawnTensor(std::int64_t rows, std::int64_t headDim,
+                           DataType dtype, std::mt19937_64 &random) {
+  auto tensor = Tensor::allocate(dtype, {rows, headDim});
+  if (!tensor.ok())
+    return tensor;
+  std::uniform_real_distribution<float> uniform(-1.7F, 1.7F);
+  std::vector<float> values(static_cast<std::size_t>(rows * headDim));
+  for (float &value : values)
+    value = uniform(random);
+  convertFromFloat(values, dtype, tensor->view().data);
+  return tensor;
+}
+
 /// A tensor of `device` that repeats the elements of a smaller one of the CPU.
-Result<Tensor> repeated(const Tensor &drawn,
+Result<Tensor> repeated(Engine &engine, const Tensor &drawn,
                         const std::vector<std::int64_t> &sizes, Device device) {
   auto tensor = Tensor::allocate(drawn.view().dtype, sizes);
   if (!tensor.ok())
@@ -62,7 +68,8 @@ Result<Tensor> repeated(const Tensor &drawn,
     to += count;
     left -= count;
   }
-  return device.kind == DeviceKind::Cpu ? tensor : tensor->copyTo(device);
+  return device.kind == DeviceKind::Cpu ? tensor
+                                        : engine.copy(tensor->view(), device);
 }
 
 /// What a configuration's being right depends on.
@@ -76,8 +83,8 @@ std::string checkName(const ProblemShape &problem,
 
 } // namespace
 
-Status TuneSession::hold(const ProblemShape &problem, Device device,
-                         std::uint64_t seed) {
+Status TrialSession::hold(Engine &engine, const ProblemShape &problem,
+                          Device device, std::uint64_t seed) {
   auto sizesOf = [](const ProblemShape &shape) {
     return std::tuple(shape.dtype, shape.batch, shape.qHeads, shape.kvHeads,
                       shape.qLen, shape.kvLen, shape.headDim);
@@ -91,8 +98,8 @@ Status TuneSession::hold(const ProblemShape &problem, Device device,
   const std::vector<std::int64_t> kvSizes = {problem.batch, problem.kvHeads,
                                              problem.kvLen, problem.headDim};
   // Any numbers of the right kind do: the lists are given.
-  auto drawn = problem::makeSyntheticInputs({1, 1, kDrawnRows, problem.headDim},
-                                            problem.dtype, seed, 0);
+  std::mt19937_64 random(seed);
+  auto drawn = drawnTensor(kDrawnRows, problem.headDim, problem.dtype, random);
   if (!drawn.ok())
     return drawn.status();
   double bytes = 0;
@@ -103,10 +110,10 @@ Status TuneSession::hold(const ProblemShape &problem, Device device,
   const auto sets = std::clamp<std::size_t>(
       static_cast<std::size_t>(2 * kCacheBytes / bytes) + 1, 2, kMostBuffers);
   for (std::size_t i = 0; i < sets; ++i) {
-    auto q = repeated(drawn->q, qSizes, device);
-    auto k = repeated(drawn->k, kvSizes, device);
-    auto v = repeated(drawn->v, kvSizes, device);
-    auto o = Tensor::allocate(problem.dtype, qSizes, device);
+    auto q = repeated(engine, *drawn, qSizes, device);
+    auto k = repeated(engine, *drawn, kvSizes, device);
+    auto v = repeated(engine, *drawn, kvSizes, device);
+    auto o = engine.allocate(problem.dtype, qSizes, device);
     for (const auto *tensor : {&q, &k, &v, &o})
       if (!tensor->ok())
         return tensor->status();
@@ -116,103 +123,78 @@ Status TuneSession::hold(const ProblemShape &problem, Device device,
   return Status();
 }
 
-Result<std::unique_ptr<TuneDevice>>
-TuneDevice::open(const ProblemShape &problem, Device device, std::uint64_t seed,
-                 TuneSession &session) {
-  if (!spargejit::environment().ok())
-    return spargejit::environment().status();
-  std::unique_ptr<TuneDevice> opened(
-      new TuneDevice(problem, device, seed, session));
-  Status status = opened->identify();
-  if (status.ok())
-    status = opened->makeBuffers();
-  if (!status.ok())
+AttentionConfig trialCall(const ProblemShape &problem, const BlockLists *lists,
+                          int threads) {
+  AttentionConfig config;
+  config.method = problem.density < 1 ? "block_sparse" : "dense";
+  config.maskBlockQ = problem.maskBlockQ;
+  config.maskBlockKv = problem.maskBlockKv;
+  config.causal = problem.causal;
+  config.lists = problem.density < 1 ? lists : nullptr;
+  config.threads = threads;
+  return config;
+}
+
+Result<std::unique_ptr<TrialDevice>>
+TrialDevice::open(const TrialSetup &setup, const ProblemShape &problem,
+                  TrialSession &session) {
+  std::unique_ptr<TrialDevice> opened(new TrialDevice(setup, problem, session));
+  if (Status status = opened->makeBuffers(); !status)
     return status;
   return opened;
 }
 
-Status TuneDevice::identify() {
-  environment_.generator = jit::builtInCodeGenerator().identity();
-  if (device_.kind == DeviceKind::Cpu) {
-    environment_.target = "host";
-    environment_.device = processorName();
-    environment_.assembler = "none";
-  } else {
-    auto driver = cuda::Driver::open(spargejit::environment()->cudaDriver);
-    if (!driver.ok())
-      return driver.status();
-    auto context = cuda::DeviceContext::open(**driver, device_.ordinal);
-    if (!context.ok())
-      return context.status();
-    auto target = api::targetOf(**context);
-    if (!target.ok())
-      return target.status();
-    environment_.target = target->architecture;
-    environment_.device = (*context)->name();
-    environment_.driver = "CUDA " + (*driver)->versionText();
-    const std::string &ptxas = spargejit::environment()->ptxas;
-    auto identity = ptxas.empty() ? Result<std::string>("the driver's")
-                                  : jit::assemblerIdentity(ptxas);
-    if (!identity.ok())
-      return identity.status();
-    environment_.assembler = *identity;
-  }
-  const auto *text = kernels_ir::findEmbeddedText(
-      kernelPath(kKernel, environment_.target, ".mlir"));
-  if (!text)
-    return Status(
-        ErrorCode::Unsupported,
-        fmt::format("there is no {} for {}", kKernel, environment_.target));
-  environment_.kernelText = hashText(text->text).hex();
-  return Status();
-}
-
-Status TuneDevice::makeBuffers() {
-  if (Status status = session_.hold(problem_, device_, seed_); !status)
+Status TrialDevice::makeBuffers() {
+  if (Status status =
+          session_.hold(setup_.engine, problem_, setup_.device, setup_.seed);
+      !status)
     return status;
   if (problem_.density >= 1)
     return Status();
-  auto lists = randomLists(problem_, seed_);
+  auto lists = randomLists(problem_, setup_.seed);
   if (lists.ok())
-    lists = listsOn(*lists, device_);
+    lists = listsOn(setup_.engine, *lists, setup_.device);
   if (!lists.ok())
     return lists.status();
   lists_ = *std::move(lists);
   return Status();
 }
 
-std::unique_ptr<api::Engine>
-TuneDevice::newEngine(const autotune::Config &config) const {
-  Environment settings = *spargejit::environment();
-  settings.jit = true;
+std::unique_ptr<Engine>
+TrialDevice::newEngine(const autotune::Config &config) const {
+  Environment settings = setup_.settings;
   settings.packFolders.clear();
   settings.usesRecords = false;
-  settings.tuning[kKernel] = config;
-  return std::make_unique<api::Engine>(jit::builtInCodeGenerator(),
-                                       kernels_ir::embeddedTexts(), settings);
+  settings.tuning[setup_.kernel] = config;
+  return std::make_unique<Engine>(setup_.generator, setup_.texts, settings);
 }
 
-Status TuneDevice::prepareOn(api::Engine &engine) const {
-  const TuneSession::Buffers &buffers = session_.buffers.front();
+Status TrialDevice::prepareOn(Engine &engine) const {
+  const TrialSession::Buffers &buffers = session_.buffers.front();
   return engine.prepare(buffers.q.view(), buffers.k.view(), buffers.v.view(),
-                        configOf(problem_, &lists_), {});
+                        trialCall(problem_, &lists_, setup_.threads), {});
 }
 
-void TuneDevice::announce(const std::vector<autotune::Config> &configs) {
+void TrialDevice::announce(const std::vector<autotune::Config> &configs) {
   // What is compiled here is found on disk afterwards, or not at all.
-  if (spargejit::environment()->cacheFolder.empty())
+  if (setup_.settings.cacheFolder.empty())
     return;
-  problem::parallelFor(static_cast<std::int64_t>(configs.size()),
-                       processorCount(), [&](int, std::int64_t i) {
-                         auto engine =
-                             newEngine(configs[static_cast<std::size_t>(i)]);
-                         // A failure comes again when the configuration is
-                         // built.
-                         (void)prepareOn(*engine);
-                       });
+  std::atomic<std::size_t> next{0};
+  auto work = [&] {
+    for (std::size_t i = next++; i < configs.size(); i = next++)
+      // A failure comes again when the configuration is built.
+      (void)prepareOn(*newEngine(configs[i]));
+  };
+  const std::size_t count = std::min<std::size_t>(
+      configs.size(), std::max(1U, std::thread::hardware_concurrency()));
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < count; ++i)
+    threads.emplace_back(work);
+  for (std::thread &thread : threads)
+    thread.join();
 }
 
-api::Engine &TuneDevice::engineOf(const autotune::Config &config) {
+Engine &TrialDevice::engineOf(const autotune::Config &config) {
   auto &[first, second] = engines_;
   if (first.engine && config == first.config)
     return *first.engine;
@@ -224,7 +206,7 @@ api::Engine &TuneDevice::engineOf(const autotune::Config &config) {
 }
 
 Result<autotune::BuildReport>
-TuneDevice::build(const autotune::Config &config) {
+TrialDevice::build(const autotune::Config &config) {
   // Spills and serialised products are refused by the library itself.
   Status status = prepareOn(engineOf(config));
   if (!status.ok())
@@ -232,23 +214,22 @@ TuneDevice::build(const autotune::Config &config) {
   return autotune::BuildReport();
 }
 
-Result<double> TuneDevice::check(const autotune::Config &config) {
+Result<double> TrialDevice::check(const autotune::Config &config) {
   const std::string name = checkName(problem_, config);
   auto known = session_.checks.find(name);
   if (known == session_.checks.end())
-    known = session_.checks
-                .emplace(name, checkCandidate(engineOf(config), problem_,
-                                              device_, seed_))
-                .first;
+    known =
+        session_.checks.emplace(name, setup_.check(engineOf(config), problem_))
+            .first;
   return known->second;
 }
 
-Result<double> TuneDevice::millisecondsPerCall(api::Engine &engine,
-                                               const AttentionConfig &config,
-                                               int calls) {
+Result<double> TrialDevice::millisecondsPerCall(Engine &engine,
+                                                const AttentionConfig &config,
+                                                int calls) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < calls; ++i) {
-    const TuneSession::Buffers &buffers =
+    const TrialSession::Buffers &buffers =
         session_.buffers[nextBuffers_++ % session_.buffers.size()];
     Status status =
         engine.attentionInto(buffers.o.view(), buffers.q.view(),
@@ -256,17 +237,17 @@ Result<double> TuneDevice::millisecondsPerCall(api::Engine &engine,
     if (!status.ok())
       return status;
   }
-  if (Status status = synchronise(device_); !status)
+  if (Status status = engine.synchronise(setup_.device); !status)
     return status;
   const std::chrono::duration<double, std::milli> took =
       std::chrono::steady_clock::now() - start;
   return took.count() / calls;
 }
 
-Result<std::vector<double>> TuneDevice::measure(const autotune::Config &config,
-                                                int count) {
-  api::Engine &engine = engineOf(config);
-  const AttentionConfig call = configOf(problem_, &lists_);
+Result<std::vector<double>> TrialDevice::measure(const autotune::Config &config,
+                                                 int count) {
+  Engine &engine = engineOf(config);
+  const AttentionConfig call = trialCall(problem_, &lists_, setup_.threads);
   // The first warms up; the second tells how many make a sample.
   auto once = millisecondsPerCall(engine, call, 1);
   if (once.ok())
@@ -286,4 +267,4 @@ Result<std::vector<double>> TuneDevice::measure(const autotune::Config &config,
   return samples;
 }
 
-} // namespace spargejit::tool
+} // namespace spargejit::api

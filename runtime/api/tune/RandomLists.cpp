@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lists of key blocks drawn at random.
-#include "runtime/tools/spargejit/tune/RandomLists.h"
+#include "runtime/api/tune/RandomLists.h"
 
 #include "runtime/plan/AttentionProblem.h"
 
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <random>
 
-namespace spargejit::tool {
+namespace spargejit::api {
 
 Result<BlockLists> randomLists(const autotune::ProblemShape &shape,
                                std::uint64_t seed) {
@@ -48,12 +48,13 @@ Result<BlockLists> randomLists(const autotune::ProblemShape &shape,
   return lists;
 }
 
-Result<BlockLists> listsOn(const BlockLists &lists, Device device) {
+Result<BlockLists> listsOn(Engine &engine, const BlockLists &lists,
+                           Device device) {
   if (device.kind == DeviceKind::Cpu)
     return lists;
   BlockLists there = lists;
   for (Tensor *tensor : {&there.indices, &there.counts}) {
-    auto copy = tensor->copyTo(device);
+    auto copy = engine.copy(tensor->view(), device);
     if (!copy.ok())
       return copy.status();
     *tensor = *std::move(copy);
@@ -61,4 +62,4 @@ Result<BlockLists> listsOn(const BlockLists &lists, Device device) {
   return there;
 }
 
-} // namespace spargejit::tool
+} // namespace spargejit::api
