@@ -113,32 +113,6 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   tile.launch_next
   tile.launch_wait
 
-  // This head's k and p.
-  %has_k_values = tile.is_present %k_values : !tile.global<3 x f32>
-  %k_now = scf.if %has_k_values -> (i32) {
-    %k_value = tile.slice %k_values[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
-    %k_share = tile.load_scalar %k_value[%c0] : !tile.view<1 x f32> -> f32
-    %kv_blocks_i32 = arith.index_cast %kv_blocks : index to i32
-    %kv_blocks_f32 = arith.sitofp %kv_blocks_i32 : i32 to f32
-    %share_blocks = arith.mulf %k_share, %kv_blocks_f32 : f32
-    // NaN becomes 1.
-    %share_or_one = arith.maxnumf %share_blocks, %f1 : f32
-    %at_most_all = arith.minnumf %share_or_one, %kv_blocks_f32 : f32
-    %k_of_share = arith.fptosi %at_most_all : f32 to i32
-    scf.yield %k_of_share : i32
-  } else {
-    %k_of_call = arith.index_cast %k : index to i32
-    scf.yield %k_of_call : i32
-  }
-  %has_p_values = tile.is_present %p_values : !tile.global<3 x f32>
-  %p_now = scf.if %has_p_values -> (f32) {
-    %p_value = tile.slice %p_values[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
-    %p_of_head = tile.load_scalar %p_value[%c0] : !tile.view<1 x f32> -> f32
-    scf.yield %p_of_head : f32
-  } else {
-    scf.yield %p : f32
-  }
-
   // ---- scores: 16 key blocks a warp -------------------------------------------
   %q_rows = tile.stage %q_view[%first_row] : !tile.view<2 x f32> -> !rows
   // No CTA writes into another's memory before that one runs.
@@ -168,8 +142,6 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %one_run = tile.splat %f1 : f32 -> !run
   %minus_infs = tile.splat %minus_inf : f32 -> !run
   %numbers = tile.iota : !run_i32
-  %has_p = arith.cmpf ogt, %p_now, %f0 : f32
-  %p_f64 = arith.extf %p_now : f32 to f64
   %shift = arith.subi %kv_len, %q_len : index
   %member_first = arith.muli %member, %member_rows : index
   %own_first = arith.addi %first_row, %member_first : index
@@ -243,6 +215,33 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
       }
       %wide = arith.extf %parts : !run to !run_f64
       %total = tile.total sum %wide : !run_f64 -> f64
+      // This head's k and p, read here so that they take no registers before.
+      %has_k_values = tile.is_present %k_values : !tile.global<3 x f32>
+      %k_now = scf.if %has_k_values -> (i32) {
+        %k_value = tile.slice %k_values[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+        %k_share = tile.load_scalar %k_value[%c0] : !tile.view<1 x f32> -> f32
+        %kv_blocks_i32 = arith.index_cast %kv_blocks : index to i32
+        %kv_blocks_f32 = arith.sitofp %kv_blocks_i32 : i32 to f32
+        %share_blocks = arith.mulf %k_share, %kv_blocks_f32 : f32
+        // NaN becomes 1.
+        %share_or_one = arith.maxnumf %share_blocks, %f1 : f32
+        %at_most_all = arith.minnumf %share_or_one, %kv_blocks_f32 : f32
+        %k_of_share = arith.fptosi %at_most_all : f32 to i32
+        scf.yield %k_of_share : i32
+      } else {
+        %k_of_call = arith.index_cast %k : index to i32
+        scf.yield %k_of_call : i32
+      }
+      %has_p_values = tile.is_present %p_values : !tile.global<3 x f32>
+      %p_now = scf.if %has_p_values -> (f32) {
+        %p_value = tile.slice %p_values[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+        %p_of_head = tile.load_scalar %p_value[%c0] : !tile.view<1 x f32> -> f32
+        scf.yield %p_of_head : f32
+      } else {
+        scf.yield %p : f32
+      }
+      %has_p = arith.cmpf ogt, %p_now, %f0 : f32
+      %p_f64 = arith.extf %p_now : f32 to f64
       %mass = arith.mulf %total, %p_f64 : f64
       %wanted_i32 = arith.maxsi %k_now, %i1 : i32
       %wanted = arith.sitofp %wanted_i32 : i32 to f32
