@@ -366,6 +366,7 @@ Status readOnProcess(const TensorView &view, void *to) {
 namespace spargejit {
 
 using api::Engine;
+using api::withEngine;
 
 Result<Tensor> Tensor::allocate(DataType dtype,
                                 const std::vector<std::int64_t> &sizes,
@@ -373,20 +374,15 @@ Result<Tensor> Tensor::allocate(DataType dtype,
   // Memory of the CPU needs no engine, which may not be had.
   if (device.kind == DeviceKind::Cpu)
     return allocate(dtype, sizes);
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->allocate(dtype, sizes, device);
+  return withEngine(
+      [&](Engine &engine) { return engine.allocate(dtype, sizes, device); });
 }
 
 Result<Tensor> Tensor::copyTo(Device device) const {
   if (empty())
     return Status(ErrorCode::InvalidArgument,
                   "copyTo: expected a tensor with memory, got an empty one");
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->copy(view_, device);
+  return withEngine([&](Engine &engine) { return engine.copy(view_, device); });
 }
 
 Status synchronise(Device device) {
@@ -397,45 +393,37 @@ Status synchronise(Device device) {
 Result<Tensor> attention(const TensorView &q, const TensorView &k,
                          const TensorView &v, const AttentionConfig &config,
                          const AttentionOutputs &outputs) {
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->attention(q, k, v, config, outputs);
+  return withEngine([&](Engine &engine) {
+    return engine.attention(q, k, v, config, outputs);
+  });
 }
 
 Status attentionInto(const TensorView &o, const TensorView &q,
                      const TensorView &k, const TensorView &v,
                      const AttentionConfig &config,
                      const AttentionOutputs &outputs) {
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->attentionInto(o, q, k, v, config, outputs);
+  return withEngine([&](Engine &engine) {
+    return engine.attentionInto(o, q, k, v, config, outputs);
+  });
 }
 
 Result<BlockLists> selectBlocks(const TensorView &q, const TensorView &k,
                                 const AttentionConfig &config) {
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->selectBlocks(q, k, config);
+  return withEngine(
+      [&](Engine &engine) { return engine.selectBlocks(q, k, config); });
 }
 
 Result<TuningInfo> tuningOf(const TensorView &q, const TensorView &k,
                             const TensorView &v,
                             const AttentionConfig &config) {
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->tuningOf(q, k, v, config);
+  return withEngine(
+      [&](Engine &engine) { return engine.tuningOf(q, k, v, config); });
 }
 
 Status prepare(const TensorView &q, const TensorView &k, const TensorView &v,
                const AttentionConfig &config, const AttentionOutputs &outputs) {
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->prepare(q, k, v, config, outputs);
+  return withEngine(
+      [&](Engine &engine) { return engine.prepare(q, k, v, config, outputs); });
 }
 
 } // namespace spargejit

@@ -230,34 +230,31 @@ Engine::backwardWorkspaceBytes(const TensorView &q, const TensorView &k,
 namespace spargejit {
 
 using api::Engine;
+using api::withEngine;
 
 Result<AttentionForward> attentionForward(const TensorView &q,
                                           const TensorView &k,
                                           const TensorView &v,
                                           const AttentionConfig &config) {
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->attentionForward(q, k, v, config);
+  return withEngine(
+      [&](Engine &engine) { return engine.attentionForward(q, k, v, config); });
 }
 
 Status attentionForwardInto(const AttentionForward &into, const TensorView &q,
                             const TensorView &k, const TensorView &v,
                             const AttentionConfig &config) {
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->attentionForwardInto(into, q, k, v, config);
+  return withEngine([&](Engine &engine) {
+    return engine.attentionForwardInto(into, q, k, v, config);
+  });
 }
 
 Result<AttentionGradients>
 attentionBackward(const TensorView &q, const TensorView &k, const TensorView &v,
                   const AttentionSaved &saved, const TensorView &dO,
                   const AttentionConfig &config, const TensorView *dLse) {
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->attentionBackward(q, k, v, saved, dO, config, dLse);
+  return withEngine([&](Engine &engine) {
+    return engine.attentionBackward(q, k, v, saved, dO, config, dLse);
+  });
 }
 
 Status attentionBackwardInto(const AttentionGradientViews &gradients,
@@ -266,38 +263,32 @@ Status attentionBackwardInto(const AttentionGradientViews &gradients,
                              const TensorView &dO,
                              const AttentionConfig &config,
                              const TensorView *dLse) {
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->attentionBackwardInto(gradients, q, k, v, saved, dO, config,
-                                          dLse);
+  return withEngine([&](Engine &engine) {
+    return engine.attentionBackwardInto(gradients, q, k, v, saved, dO, config,
+                                        dLse);
+  });
 }
 
 Status prepareBackward(const TensorView &q, const TensorView &k,
                        const TensorView &v, const AttentionConfig &config) {
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->prepareBackward(q, k, v, config);
+  return withEngine(
+      [&](Engine &engine) { return engine.prepareBackward(q, k, v, config); });
 }
 
 Result<std::int64_t> workspaceBytes(const TensorView &q, const TensorView &k,
                                     const TensorView &v,
                                     const AttentionConfig &config) {
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->workspaceBytes(q, k, v, config);
+  return withEngine(
+      [&](Engine &engine) { return engine.workspaceBytes(q, k, v, config); });
 }
 
 Result<std::int64_t> backwardWorkspaceBytes(const TensorView &q,
                                             const TensorView &k,
                                             const TensorView &v,
                                             const AttentionConfig &config) {
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->backwardWorkspaceBytes(q, k, v, config);
+  return withEngine([&](Engine &engine) {
+    return engine.backwardWorkspaceBytes(q, k, v, config);
+  });
 }
 
 } // namespace spargejit

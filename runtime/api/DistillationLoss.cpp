@@ -241,10 +241,9 @@ namespace spargejit {
 Status distillationLoss(const TensorView &loss, const TensorView *gradient,
                         const TensorView &student, const TensorView &teacher,
                         const DistillationConfig &config) {
-  auto engine = api::Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return (*engine)->distillationLoss(loss, gradient, student, teacher, config);
+  return api::withEngine([&](api::Engine &engine) {
+    return engine.distillationLoss(loss, gradient, student, teacher, config);
+  });
 }
 
 } // namespace spargejit

@@ -135,6 +135,15 @@ private:
   SingleFlight<std::string, autotune::TuningRecord> searches_;
 };
 
+/// What `use` makes of the process's engine, or why there is none.
+template <typename Use>
+auto withEngine(Use use) -> decltype(use(std::declval<Engine &>())) {
+  auto engine = Engine::process();
+  if (!engine.ok())
+    return engine.status();
+  return use(**engine);
+}
+
 /// Engine::read() of the process's engine.
 Status readOnProcess(const TensorView &view, void *to);
 
