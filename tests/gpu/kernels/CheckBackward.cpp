@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <mutex>
 #include <random>
@@ -341,19 +340,5 @@ bool runCase(CudaDriver &driver, const std::string &folder,
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: check_backward FOLDER CASE-LINE...\n");
-    return 2;
-  }
-  CudaDriver driver;
-  const char *given = std::getenv("SPARGEJIT_TEST_SEED");
-  std::uint64_t seed =
-      given ? std::strtoull(given, nullptr, 10) : std::random_device()();
-  std::printf("# %s, %d multiprocessors, driver %d, seed %llu\n",
-              driver.deviceName().c_str(), driver.multiprocessors(),
-              driver.driverVersion(), static_cast<unsigned long long>(seed));
-  bool allPassed = true;
-  for (int i = 2; i < argc; ++i)
-    allPassed &= runCase(driver, argv[1], argv[i], seed);
-  return allPassed ? 0 : 1;
+  return runCases("check_backward", argc, argv, runCase);
 }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <sstream>
 #include <thread>
 
@@ -168,6 +169,26 @@ std::string timeLaunches(Launch &launch, double operations, int count,
     return text;
   time(static_cast<int>(static_cast<float>(sustained) / estimate) + 1);
   return text + summarise("sustained", time(count), operations);
+}
+
+int runCases(const char *program, int argc, char **argv,
+             bool (*runCase)(CudaDriver &driver, const std::string &folder,
+                             const std::string &line, std::uint64_t seed)) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: %s FOLDER CASE-LINE...\n", program);
+    return 2;
+  }
+  CudaDriver driver;
+  const char *given = std::getenv("SPARGEJIT_TEST_SEED");
+  std::uint64_t seed =
+      given ? std::strtoull(given, nullptr, 10) : std::random_device()();
+  std::printf("# %s, %d multiprocessors, driver %d, seed %llu\n",
+              driver.deviceName().c_str(), driver.multiprocessors(),
+              driver.driverVersion(), static_cast<unsigned long long>(seed));
+  bool allPassed = true;
+  for (int i = 2; i < argc; ++i)
+    allPassed &= runCase(driver, argv[1], argv[i], seed);
+  return allPassed ? 0 : 1;
 }
 
 } // namespace spargejit::gpu_trial

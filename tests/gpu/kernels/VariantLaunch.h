@@ -7,6 +7,7 @@
 #include "tests/gpu/kernels/CudaDriver.h"
 #include "tests/gpu/kernels/Trial.h"
 
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -65,5 +66,11 @@ void prepareLaunch(Launch &launch, CudaDriver &driver, const Variant &variant,
 /// `sustained`, as many after that many milliseconds without a rest.
 std::string timeLaunches(Launch &launch, double operations, int count,
                          int sustained);
+
+/// main() of a program FOLDER CASE-LINE...: runs `runCase`, which says whether
+/// one passed, on each line, with the seed of SPARGEJIT_TEST_SEED or a new one.
+int runCases(const char *program, int argc, char **argv,
+             bool (*runCase)(CudaDriver &driver, const std::string &folder,
+                             const std::string &line, std::uint64_t seed));
 
 } // namespace spargejit::gpu_trial
