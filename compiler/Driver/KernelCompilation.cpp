@@ -21,6 +21,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Verifier.h"
 
 namespace spargejit::compiler {
 
@@ -94,7 +95,11 @@ Status KernelCompilation::runPasses(
     llvm::function_ref<void(mlir::OpPassManager &)> add) {
   auto passes = mlir::PassManager::on<mlir::ModuleOp>(&context_);
   add(passes);
-  return mlir::succeeded(passes.run(*module_)) ? Status() : log_.toStatus();
+  // Once a stage: after each pass it is a tenth of the time to PTX.
+  passes.enableVerifier(false);
+  const bool isRight = mlir::succeeded(passes.run(*module_)) &&
+                       mlir::succeeded(mlir::verify(*module_));
+  return isRight ? Status() : log_.toStatus();
 }
 
 Status KernelCompilation::specialise(const KernelSpec &spec) {

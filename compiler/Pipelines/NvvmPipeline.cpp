@@ -16,7 +16,6 @@ void mlir::sparge::addNvvmLowerPasses(OpPassManager &passes,
   ConvertTileToNvvmPassOptions options;
   options.everyLaneArrives = everyLaneArrives;
   passes.addPass(createConvertTileToNvvmPass(options));
-  passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(createConvertMathToLLVMPass());

@@ -84,7 +84,8 @@ std::unique_ptr<llvm::Module> translateToLlvm(mlir::ModuleOp module,
   return mlir::translateModuleToLLVMIR(module, context, "spargejit");
 }
 
-void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+void optimise(llvm::Module &module, llvm::TargetMachine &machine,
+              llvm::StringRef passes) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = false;
   tuning.SLPVectorization = false;
@@ -98,8 +99,9 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
-      .run(module, modules);
+  llvm::ModulePassManager pipeline;
+  llvm::cantFail(builder.parsePassPipeline(pipeline, passes));
+  pipeline.run(module, modules);
 }
 
 } // namespace spargejit::compiler

@@ -8,6 +8,7 @@
 #include "spargejit/status.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -48,7 +49,9 @@ private:
 std::unique_ptr<llvm::Module> translateToLlvm(mlir::ModuleOp module,
                                               llvm::LLVMContext &context);
 
-/// LLVM's -O2 pipeline without its vectorisers: our loops are vectors already.
-void optimise(llvm::Module &module, llvm::TargetMachine &machine);
+/// Runs `passes`, a pipeline in the words of LLVM's opt; "default<O2>" comes
+/// without its vectorisers, since our loops are vectors already.
+void optimise(llvm::Module &module, llvm::TargetMachine &machine,
+              llvm::StringRef passes);
 
 } // namespace spargejit::compiler

@@ -31,7 +31,7 @@ Status optimiseForHost(llvm::Module &module, const Target &target) {
     // Unwinding through a kernel never happens: it calls nothing.
     function.setDoesNotThrow();
   }
-  optimise(module, host);
+  optimise(module, host, "default<O2>");
   return {};
 }
 
