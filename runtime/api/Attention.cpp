@@ -7,6 +7,7 @@
 #include "runtime/api/Engine.h"
 #include "runtime/api/Execute.h"
 #include "runtime/api/MissingArtifact.h"
+#include "runtime/api/ViewChecks.h"
 #include "runtime/plan/TunedProblem.h"
 
 #include <algorithm>
@@ -236,14 +237,9 @@ Status Engine::attentionInto(const TensorView &o, const TensorView &q,
   return run(*call, outputs.lists);
 }
 
-Result<BlockLists> Engine::selectBlocks(const TensorView &q,
-                                        const TensorView &k,
-                                        const AttentionConfig &config) {
-  auto call =
-      begin({&q, &k, nullptr, nullptr, nullptr}, config, MemoryUse::Used);
-  if (!call.ok())
-    return call.status();
-  auto plan = findPlan(*call);
+Result<BlockLists> Engine::selectFor(const Call &call) {
+  const AttentionConfig &config = call.config;
+  auto plan = findPlan(call);
   if (!plan.ok())
     return plan.status();
   Checks checks;
@@ -253,21 +249,65 @@ Result<BlockLists> Engine::selectBlocks(const TensorView &q,
               config.method);
   if (checks.ok())
     checks.also(
-        validateCallerLists(**plan, call->problem, config, MemoryUse::Used));
+        validateCallerLists(**plan, call.problem, config, MemoryUse::Used));
   if (!checks.ok())
     return std::move(checks).status();
 
-  auto lists = listsFor(*call, **plan);
-  if (!lists.ok() || hasNoRows(call->problem) || call->problem.kvLen == 0)
+  auto lists = listsFor(call, **plan);
+  if (!lists.ok() || hasNoRows(call.problem) || call.problem.kvLen == 0)
     return lists;
-  auto prepared = findPrepared(*call, *plan, PlanScope::SelectionOnly);
+  auto prepared = findPrepared(call, *plan, PlanScope::SelectionOnly);
   if (!prepared.ok())
     return prepared.status();
-  Status status = execute(call->device(), **prepared, call->problem,
-                          call->tensors, config, &*lists);
+  Status status = execute(call.device(), **prepared, call.problem, call.tensors,
+                          config, &*lists);
   if (!status.ok())
     return status;
   return lists;
+}
+
+Result<BlockLists> Engine::selectBlocks(const TensorView &q,
+                                        const TensorView &k,
+                                        const AttentionConfig &config) {
+  auto call =
+      begin({&q, &k, nullptr, nullptr, nullptr}, config, MemoryUse::Used);
+  return call.ok() ? selectFor(*call) : Result<BlockLists>(call.status());
+}
+
+Status Engine::selectBlocksInto(const BlockLists &into, const TensorView &q,
+                                const TensorView &k,
+                                const AttentionConfig &config) {
+  auto call =
+      begin({&q, &k, nullptr, nullptr, nullptr}, config, MemoryUse::Used);
+  if (!call.ok())
+    return call.status();
+  if (Status status = useListMemory(*call, into); !status)
+    return status;
+  return selectFor(*call).status();
+}
+
+Status Engine::useListMemory(Call &call, const BlockLists &lists) const {
+  constexpr ListNames kNames = {"into.lists", "into.lists.indices",
+                                "into.lists.counts"};
+  const TensorView &indices = lists.indices.view();
+  const TensorView &counts = lists.counts.view();
+  Checks checks;
+  checks.also(validateListShapes(kNames, call.problem, lists, MemoryUse::Used));
+  if (checks.ok())
+    checks.that(indices.sizes[3] == call.problem.kvBlocks(),
+                "into.lists.indices.sizes[3]: expected {} key blocks, got {}",
+                call.problem.kvBlocks(), indices.sizes[3]);
+  if (checks.ok())
+    checkApart(checks, kNames.indices, indices, kNames.counts, &counts);
+  for (auto [view, viewName] :
+       {std::pair(&indices, kNames.indices), std::pair(&counts, kNames.counts)})
+    for (auto [name, input] :
+         {std::pair("q", call.tensors.q), std::pair("k", call.tensors.k),
+          std::pair("v", call.tensors.v)})
+      if (checks.ok())
+        checkApart(checks, viewName, *view, name, input);
+  call.listMemory = &lists;
+  return std::move(checks).status();
 }
 
 Status Engine::prepare(const TensorView &q, const TensorView &k,
@@ -411,6 +451,13 @@ Result<BlockLists> selectBlocks(const TensorView &q, const TensorView &k,
                                 const AttentionConfig &config) {
   return withEngine(
       [&](Engine &engine) { return engine.selectBlocks(q, k, config); });
+}
+
+Status selectBlocksInto(const BlockLists &into, const TensorView &q,
+                        const TensorView &k, const AttentionConfig &config) {
+  return withEngine([&](Engine &engine) {
+    return engine.selectBlocksInto(into, q, k, config);
+  });
 }
 
 Result<TuningInfo> tuningOf(const TensorView &q, const TensorView &k,

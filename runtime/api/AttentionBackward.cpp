@@ -6,7 +6,6 @@
 #include "runtime/api/Engine.h"
 #include "runtime/api/Execute.h"
 #include "runtime/api/MissingArtifact.h"
-#include "runtime/api/ViewChecks.h"
 
 namespace spargejit::api {
 
@@ -72,23 +71,8 @@ Status Engine::attentionForwardInto(const AttentionForward &into,
   if (plan::attendedLists(**plan) < 0 || config.lists)
     return run(*call, nullptr);
 
-  constexpr ListNames kNames = {"into.lists", "into.lists.indices",
-                                "into.lists.counts"};
-  const TensorView &indices = into.lists.indices.view();
-  Checks checks;
-  checks.also(
-      validateListShapes(kNames, call->problem, into.lists, MemoryUse::Used));
-  checks.that(indices.sizes[3] == call->problem.kvBlocks(),
-              "into.lists.indices.sizes[3]: expected {} key blocks, got {}",
-              call->problem.kvBlocks(), indices.sizes[3]);
-  for (const TensorView *view : {&indices, &into.lists.counts.view()})
-    for (auto [name, input] :
-         {std::pair("q", &q), std::pair("k", &k), std::pair("v", &v)})
-      if (checks.ok())
-        checkApart(checks, "into.lists", *view, name, input);
-  if (!checks.ok())
-    return std::move(checks).status();
-  call->listMemory = &into.lists;
+  if (Status status = useListMemory(*call, into.lists); !status)
+    return status;
   BlockLists written;
   return run(*call, &written);
 }

@@ -31,6 +31,8 @@ public:
                        const AttentionOutputs &outputs);
   Result<BlockLists> selectBlocks(const TensorView &q, const TensorView &k,
                                   const AttentionConfig &config);
+  Status selectBlocksInto(const BlockLists &into, const TensorView &q,
+                          const TensorView &k, const AttentionConfig &config);
   Status prepare(const TensorView &q, const TensorView &k, const TensorView &v,
                  const AttentionConfig &config,
                  const AttentionOutputs &outputs);
@@ -118,6 +120,9 @@ private:
   Status check(const Call &call, const MethodPlan &plan, MemoryUse use) const;
   Status run(const Call &call, BlockLists *lists);
   Result<BlockLists> listsFor(const Call &call, const MethodPlan &plan);
+  Result<BlockLists> selectFor(const Call &call);
+  /// Has `call` hand its lists out in memory that is there already.
+  Status useListMemory(Call &call, const BlockLists &lists) const;
   /// The backward pass of the call's method.
   Result<Plan> findBackwardPlan(const Call &call);
   Status runBackward(const Call &call);

@@ -163,6 +163,13 @@ SPARGEJIT_API Result<BlockLists> selectBlocks(const TensorView &q,
                                               const TensorView &k,
                                               const AttentionConfig &config);
 
+/// The same into the memory of `into`: lists as selectBlocks() returns them for
+/// tensors of these shapes and such a config, with one slot for each key block;
+/// apart from q and k. What it held is lost.
+SPARGEJIT_API Status selectBlocksInto(const BlockLists &into,
+                                      const TensorView &q, const TensorView &k,
+                                      const AttentionConfig &config);
+
 /// Compiles and loads what a call with these arguments would need, and runs
 /// nothing. After it, such a call compiles nothing and loads nothing, so that a
 /// CUDA graph can capture it (attentionInto) on any stream; on config.stream it
