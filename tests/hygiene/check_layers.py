@@ -24,10 +24,11 @@ RANKS = {
     "runtime/api/": 4,
     "autotune/search/": 3,
     "compiler/tools/": 5,
+    "runtime/c_abi/": 5,
     "runtime/tools/": 5,
-    "runtime/python/": 5,
-    "bench/": 6,
-    "tests/": 7,
+    "runtime/python/": 6,
+    "bench/": 7,
+    "tests/": 8,
 }
 # Folders of one layer that belong together, so that they may use each other.
 ONE_LAYER = [{"runtime/include/", "runtime/base/"}]

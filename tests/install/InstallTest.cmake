@@ -25,7 +25,7 @@ string(REGEX REPLACE "\n" ";" lines "${output}")
 set(exports 0)
 foreach(line IN LISTS lines)
   if(line MATCHES "^[0-9a-f]+ [A-Za-z] (.*)")
-    if(NOT CMAKE_MATCH_1 MATCHES "^spargejit::[A-Za-z]+(::[A-Za-z]+)?\\(")
+    if(NOT CMAKE_MATCH_1 MATCHES "^spargejit::[A-Za-z]+(::[A-Za-z]+)?\\(|^spargejit_[a-z_]+$")
       message(FATAL_ERROR "exported, but not public: ${CMAKE_MATCH_1}")
     endif()
     math(EXPR exports "${exports} + 1")
@@ -64,10 +64,11 @@ endif()
 
 # A CMake project that finds the package.
 step("configure with find_package" ${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build
-  -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${WORK}/prefix
+  -DCMAKE_C_COMPILER=${C_COMPILER} -DCMAKE_CXX_COMPILER=${COMPILER}
+  -DCMAKE_PREFIX_PATH=${WORK}/prefix
   -DCMAKE_BUILD_TYPE=Release)
 step("build with find_package" ${CMAKE_COMMAND} --build ${WORK}/build)
-foreach(program IN ITEMS consumer without_exceptions)
+foreach(program IN ITEMS consumer without_exceptions c_program)
   step("run ${program}" ${WORK}/build/${program} ${HAS_COMPILER})
 endforeach()
 
