@@ -330,6 +330,16 @@ Status Engine::prepare(const TensorView &q, const TensorView &k,
   return std::move(checks).status();
 }
 
+Result<bool> Engine::methodHasLists(const std::string &method) {
+  auto text = methods_.find(method);
+  if (!text.ok())
+    return text.status();
+  auto plan = plans_.get(**text);
+  if (!plan.ok())
+    return plan.status();
+  return plan::attendedLists(**plan) >= 0;
+}
+
 Result<Tensor> Engine::allocate(DataType dtype,
                                 const std::vector<std::int64_t> &sizes,
                                 Device device) {

@@ -89,6 +89,10 @@ public:
   /// What spargejit::synchronise means.
   Status synchronise(Device device);
 
+  /// Whether calls with this method attend by block lists; false for one that
+  /// reads every key.
+  Result<bool> methodHasLists(const std::string &method);
+
   /// The built-in method names.
   const std::vector<std::string> &methodNames() const {
     return methods_.names();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions of spargejit/c.h that attend and select.
+#include "runtime/api/Engine.h"
 #include "runtime/c_abi/Conversions.h"
 #include "runtime/c_abi/Errors.h"
 #include "runtime/c_abi/InputViews.h"
@@ -89,6 +90,18 @@ Status attend(const SpargejitTensor *o, const SpargejitTensor *q,
                        results);
 }
 
+Status tellLists(const char *method, std::int32_t *hasLists) {
+  if (!method || !hasLists)
+    return {ErrorCode::InvalidArgument,
+            "method, hasLists: expected a name and a place for the result, got "
+            "null"};
+  auto result = api::withEngine(
+      [&](api::Engine &engine) { return engine.methodHasLists(method); });
+  if (result.ok())
+    *hasLists = *result ? 1 : 0;
+  return result.status();
+}
+
 Status select(const SpargejitLists *into, const SpargejitTensor *q,
               const SpargejitTensor *k, const SpargejitConfig *config) {
   auto lists = toLists("into", into);
@@ -152,6 +165,11 @@ SpargejitStatus spargejit_attention(const SpargejitTensor *o,
                                     const SpargejitConfig *config,
                                     const SpargejitOutputs *outputs) {
   return guarded([&] { return attend(o, q, k, v, config, outputs); });
+}
+
+SpargejitStatus spargejit_method_has_lists(const char *method,
+                                           std::int32_t *hasLists) {
+  return guarded([&] { return tellLists(method, hasLists); });
 }
 
 SpargejitStatus spargejit_select_blocks(const SpargejitLists *into,

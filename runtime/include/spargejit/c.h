@@ -167,6 +167,11 @@ SPARGEJIT_API void spargejit_set_log_callback(
 SPARGEJIT_API SpargejitStatus spargejit_init_config(SpargejitConfig *config,
                                                     size_t size);
 
+// Sets *hasLists to 1 where calls with this method attend by lists, which
+// outputs can hand out, and to 0 where they read every key.
+SPARGEJIT_API SpargejitStatus spargejit_method_has_lists(const char *method,
+                                                         int32_t *hasLists);
+
 // attentionInto(), and with outputs->lists attentionForwardInto(). `outputs`
 // may be null.
 SPARGEJIT_API SpargejitStatus spargejit_attention(

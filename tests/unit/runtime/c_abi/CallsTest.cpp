@@ -130,6 +130,17 @@ TEST_F(CAbiCalls, SelectsBlocks) {
             SpargejitInvalidArgument);
 }
 
+TEST(CAbiLibrary, TellsWhichMethodsHaveLists) {
+  std::int32_t hasLists = -1;
+  EXPECT_EQ(spargejit_method_has_lists("topk", &hasLists), SpargejitOk);
+  EXPECT_EQ(hasLists, 1);
+  EXPECT_EQ(spargejit_method_has_lists("dense", &hasLists), SpargejitOk);
+  EXPECT_EQ(hasLists, 0);
+  EXPECT_EQ(spargejit_method_has_lists("no_such_method", &hasLists),
+            SpargejitInvalidArgument);
+  EXPECT_EQ(hasLists, 0);
+}
+
 TEST_F(CAbiCalls, Gradients) {
   SpargejitOutputs outputs{sizeof outputs, &lse.c, &lists};
   expectOk(spargejit_attention(&o.c, &q.c, &k.c, &v.c, &config, &outputs));

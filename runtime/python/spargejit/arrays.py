@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of every framework as the library sees them: packed SpargejitTensors.
+
+A framework has `pack(array, buffer, offset)`, `empty(like, shape, dtype code)` and
+`stream(array)`; frameworks are found without being imported.
+"""
+import struct
+import sys
+
+from . import dlpack
+
+# SpargejitTensor of spargejit/c.h, by rank; what is beyond the rank is zero.
+_BY_RANK = tuple(struct.Struct(f"@Pii{rank}q{8 * (4 - rank)}x{rank}q{8 * (4 - rank)}xii") for rank in range(5))
+TENSOR_SIZE = _BY_RANK[4].size
+FLOAT32, BFLOAT16, FLOAT16, INT32, BOOL = range(5)
+CODES = {"float32": FLOAT32, "bfloat16": BFLOAT16, "float16": FLOAT16, "int32": INT32, "bool": BOOL}
+
+
+def pack_view(buffer, offset, address, code, shape, strides, kind, ordinal):
+    """Writes one SpargejitTensor; strides count elements."""
+    rank = len(shape)
+    if rank > 4:
+        raise ValueError(f"expected a tensor of at most 4 dimensions, got {rank}")
+    _BY_RANK[rank].pack_into(buffer, offset, address, code, rank, *shape, *strides, kind, ordinal)
+
+
+class NumpyArrays:
+    """NumPy's. uint16 is bfloat16 by its bits; ml_dtypes.bfloat16 is known too."""
+
+    @staticmethod
+    def pack(array, buffer, offset):
+        name = array.dtype.name
+        code = BFLOAT16 if name == "uint16" else CODES.get(name)
+        if code is None:
+            raise ValueError(f"expected float32, float16, bfloat16 (ml_dtypes, or its bits in uint16), int32 or bool, "
+                             f"got an array of {name}")
+        size = array.itemsize
+        if any(stride % size for stride in array.strides):
+            raise ValueError(f"expected strides of whole elements ({size} bytes), got {array.strides}")
+        if not array.flags.aligned:
+            raise ValueError("expected an array aligned for its type")
+        pack_view(buffer, offset, array.ctypes.data, code, array.shape, [stride // size for stride in array.strides],
+                  0, 0)
+
+    @staticmethod
+    def empty(like, shape, code=None):
+        numpy = sys.modules["numpy"]
+        return numpy.empty(shape, like.dtype if code is None else ("float32", None, None, "int32")[code])
+
+    @staticmethod
+    def stream(_):
+        return 0
+
+
+class TorchTensors:
+    """PyTorch's, by data_ptr(); streams are the current ones."""
+
+    def __init__(self, torch):
+        self._torch = torch
+        self._codes = {torch.float32: FLOAT32, torch.bfloat16: BFLOAT16, torch.float16: FLOAT16, torch.int32: INT32,
+                       torch.bool: BOOL}
+        self._types = (torch.float32, torch.bfloat16, torch.float16, torch.int32, torch.bool)
+        # The raw handle is a fifth of the time of current_stream().cuda_stream.
+        self._raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+    def pack(self, tensor, buffer, offset):
+        code = self._codes.get(tensor.dtype)
+        if code is None:
+            raise ValueError(f"expected float32, bfloat16, float16, int32 or bool, got a tensor of {tensor.dtype}")
+        if tensor.is_cuda:
+            pack_view(buffer, offset, tensor.data_ptr(), code, tensor.shape, tensor.stride(), 1, tensor.get_device())
+        elif tensor.is_cpu:
+            pack_view(buffer, offset, tensor.data_ptr(), code, tensor.shape, tensor.stride(), 0, 0)
+        else:
+            raise ValueError(f"expected a tensor of the CPU or a CUDA device, got one of {tensor.device}")
+
+    def empty(self, like, shape, code=None):
+        return like.new_empty(shape) if code is None else like.new_empty(shape, dtype=self._types[code])
+
+    def stream(self, tensor):
+        if not tensor.is_cuda:
+            return 0
+        if self._raw_stream:
+            return self._raw_stream(tensor.get_device())
+        return self._torch.cuda.current_stream(tensor.device).cuda_stream
+
+
+class ForeignArrays:
+    """Whatever has DLPack. It hands nothing out: results go to `out`."""
+
+    @staticmethod
+    def pack(array, buffer, offset):
+        view = dlpack.view_of(array)
+        pack_view(buffer, offset, view.address, CODES[view.dtype], view.shape, view.strides, view.kind, view.ordinal)
+
+    @staticmethod
+    def empty(like, shape, code=None):
+        raise TypeError(f"expected memory for each result (out=...), since {type(like).__module__}."
+                        f"{type(like).__name__} is neither of NumPy nor of PyTorch")
+
+    @staticmethod
+    def stream(_):
+        return 0
+
+
+_torch_tensors = None
+
+
+def framework_of(array):
+    """Whose array it is."""
+    global _torch_tensors
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, getattr(torch, "Tensor", ())):
+        if _torch_tensors is None:
+            _torch_tensors = TorchTensors(torch)
+        return _torch_tensors
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(array, numpy.ndarray):
+        return NumpyArrays
+    if hasattr(array, "__dlpack__"):
+        return ForeignArrays
+    raise TypeError("expected an array of NumPy, a tensor of PyTorch or an object with DLPack, got "
+                    f"{type(array).__name__}")

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of the library: attention, selection, gradients.
+
+Everywhere: q [batch, q_heads, q_len, head_dim]; k, v [batch, kv_heads, kv_len,
+head_dim], of one type (float32, float16, bfloat16), any strides whose last is 1;
+q_heads a multiple of kv_heads. Settings are an AttentionConfig, keywords with the
+names of its fields, or both (the keywords win). `stream`: a raw CUDA stream in the
+place of the framework's current one. What the library refuses is a ValueError
+(InvalidArgumentError) or NotImplementedError (UnsupportedError) with its message.
+"""
+import ctypes
+import struct
+from collections import namedtuple
+
+from .arrays import FLOAT32, INT32
+from .config import config_of
+from .frame import Frame
+from .library import functions
+from .lists import BlockLists
+
+_has_lists = {"dense": False, "spargeattention2": True, "block_sparse": True, "topk": True, "topp": True}
+
+
+def method_has_lists(method):
+    """Whether attention by this method has block lists; False where it reads every
+    key."""
+    known = _has_lists.get(method)
+    if known is None:
+        result, library = ctypes.c_int32(), functions()
+        library.check(library.method_has_lists(method.encode(), ctypes.byref(result)))
+        known = _has_lists[method] = bool(result.value)
+    return known
+
+
+class Forward(namedtuple("Forward", "o lse lists")):
+    """o, float32 log-sum-exp [batch, q_heads, q_len], and the lists used (None for a
+    method that reads every key)."""
+    __slots__ = ()
+
+
+def attention(q, k, v, config=None, *, out=None, lists=None, block_mask=None, top_k_by_head=None, top_p_by_head=None,
+              stream=None, **settings):
+    """softmax(scale · q kᵀ restricted to the selected blocks) v, of q's shape and type.
+
+    out: memory for it. lists, block_mask: for method "block_sparse". top_k_by_head,
+    top_p_by_head: float32 [1], [q_heads] or [batch, q_heads] in place of the shares.
+    Tensors of PyTorch that need gradients go to spargejit.torch.attention.
+    """
+    if getattr(q, "requires_grad", False) or getattr(k, "requires_grad", False) or getattr(v, "requires_grad", False):
+        from .torch import attention as differentiable
+        if out is not None or stream is not None:
+            raise ValueError("out, stream: expected neither with tensors that need gradients, got one")
+        return differentiable(q, k, v, config, lists=lists, block_mask=block_mask, top_k_by_head=top_k_by_head,
+                              top_p_by_head=top_p_by_head, **settings)
+    config = config_of(config, settings)
+    frame = Frame(q)
+    o = frame.framework.empty(q, q.shape) if out is None else out
+    library = functions()
+    inputs = frame.tensor("q", q), frame.tensor("k", k), frame.tensor("v", v)
+    library.check(library.attention(
+        frame.tensor("o", o), *inputs,
+        frame.config(config, q, stream, lists, block_mask, top_k_by_head, top_p_by_head), 0))
+    return o
+
+
+def block_sparse_attention(q, k, v, mask, **settings):
+    """attention() with blocks that the caller chose: BlockLists, or a bool tensor
+    [batch, q_heads, q_blocks, kv_blocks] with the setting mask_block."""
+    settings.setdefault("method", "block_sparse")
+    if isinstance(mask, BlockLists):
+        settings.setdefault("mask_block", mask.mask_block)
+        return attention(q, k, v, lists=mask, **settings)
+    return attention(q, k, v, block_mask=mask, **settings)
+
+
+def _new_lists(frame, q, k, config):
+    batch, heads, q_len, _ = q.shape
+    block_q, block_kv = config.mask_block
+    if block_q <= 0 or block_kv <= 0:
+        raise ValueError(f"mask_block: expected two positive numbers, got {config.mask_block}")
+    rows, blocks = (batch, heads, -(-q_len // block_q)), -(-k.shape[2] // block_kv)
+    return BlockLists(frame.framework.empty(q, (*rows, blocks), INT32), frame.framework.empty(q, rows, INT32),
+                      config.mask_block, q_len, k.shape[2])
+
+
+def _check_rank(q, k):
+    for name, array in (("q", q), ("k", k)):
+        if len(array.shape) != 4:
+            raise ValueError(f"{name}: expected 4 dimensions [batch, heads, length, head_dim], got {len(array.shape)}")
+
+
+def select_blocks(q, k, config=None, *, out=None, top_k_by_head=None, top_p_by_head=None, stream=None, **settings):
+    """The lists that attention() of such a config would select. out: BlockLists that
+    an earlier call returned, to be written again."""
+    config = config_of(config, settings)
+    _check_rank(q, k)
+    frame = Frame(q)
+    lists = _new_lists(frame, q, k, config) if out is None else out
+    library = functions()
+    library.check(library.select_blocks(
+        frame.lists("lists", lists), frame.tensor("q", q), frame.tensor("k", k),
+        frame.config(config, q, stream, None, None, top_k_by_head, top_p_by_head)))
+    return lists
+
+
+def attention_forward(q, k, v, config=None, *, lists=None, block_mask=None, top_k_by_head=None, top_p_by_head=None,
+                      stream=None, **settings):
+    """attention() that keeps what attention_backward() needs: a Forward."""
+    config = config_of(config, settings)
+    _check_rank(q, k)
+    frame = Frame(q)
+    o = frame.framework.empty(q, q.shape)
+    lse = frame.framework.empty(q, q.shape[:3], FLOAT32)
+    made = None
+    if lists is None and method_has_lists(config.method):
+        made = _new_lists(frame, q, k, config)
+    library = functions()
+    library.check(library.attention(
+        frame.tensor("o", o), frame.tensor("q", q), frame.tensor("k", k), frame.tensor("v", v),
+        frame.config(config, q, stream, lists, block_mask, top_k_by_head, top_p_by_head),
+        frame.outputs(frame.tensor("lse", lse), frame.lists("lists", made))))
+    return Forward(o, lse, made if lists is None else lists)
+
+
+def attention_backward(q, k, v, forward, dout, config=None, *, dlse=None, out=None, stream=None, **settings):
+    """(dq, dk, dv) of a loss, given dout = dL/do and dlse = dL/dlse (None: zeros), for
+    the lists of `forward` held fixed. out: memory for the three."""
+    config = config_of(config, settings)
+    frame = Frame(q)
+    dq, dk, dv = [frame.framework.empty(like, like.shape) for like in (q, k, v)] if out is None else out
+    saved = frame.saved(frame.tensor("o", forward.o), frame.tensor("lse", forward.lse),
+                        frame.lists("lists", forward.lists))
+    library = functions()
+    library.check(library.attention_backward(
+        frame.gradients(frame.tensor("dq", dq), frame.tensor("dk", dk), frame.tensor("dv", dv)),
+        frame.tensor("q", q), frame.tensor("k", k), frame.tensor("v", v), saved, frame.tensor("dout", dout),
+        frame.config(config, q, stream), frame.tensor("dlse", dlse)))
+    return dq, dk, dv
+
+
+def distillation_loss(student, teacher, *, loss_scale=1.0, gradient=True, stream=None):
+    """(loss, gradient): loss_scale · mean of (student - teacher)², a float32 tensor of
+    one element, and its gradient with respect to student (None with gradient=False)."""
+    frame = Frame(student)
+    loss = frame.framework.empty(student, (1,), FLOAT32)
+    slope = frame.framework.empty(student, student.shape) if gradient else None
+    library = functions()
+    library.check(library.distillation_loss(
+        frame.tensor("lse", loss), frame.tensor("dq", slope), frame.tensor("q", student), frame.tensor("k", teacher),
+        loss_scale, frame.config(config_of(None, {}), student, stream)))
+    return loss, slope
+
+
+def _inputs(frame, q, k, v):
+    return frame.tensor("q", q), frame.tensor("k", k), frame.tensor("v", v)
+
+
+def prepare(q, k, v, config=None, *, lists=None, block_mask=None, stream=None, **settings):
+    """Compiles and loads what such an attention() needs, so that a CUDA graph can
+    capture it; runs nothing."""
+    config = config_of(config, settings)
+    frame = Frame(q)
+    library = functions()
+    library.check(library.prepare(*_inputs(frame, q, k, v), frame.config(config, q, stream, lists, block_mask), 0))
+
+
+def prepare_backward(q, k, v, config=None, *, stream=None, **settings):
+    """The same for attention_backward()."""
+    frame = Frame(q)
+    library = functions()
+    library.check(library.prepare_backward(*_inputs(frame, q, k, v),
+                                           frame.config(config_of(config, settings), q, stream)))
+
+
+def workspace_bytes(q, k, v, config=None, *, backward=False, **settings):
+    """Bytes on the device that such a call keeps beside its arguments and results."""
+    frame = Frame(q)
+    result = ctypes.c_int64()
+    library = functions()
+    function = library.backward_workspace_bytes if backward else library.workspace_bytes
+    library.check(function(*_inputs(frame, q, k, v), frame.config(config_of(config, settings), q),
+                           ctypes.byref(result)))
+    return result.value
+
+
+def tuning_of(q, k, v, config=None, **settings):
+    """Which configuration such a call's attention kernel has: a dict of `quality`,
+    `distance`, `config` and `problem` (tuning.h: TuningInfo)."""
+    frame = Frame(q)
+    layout = struct.Struct("@NdPPP")
+    buffer = ctypes.create_string_buffer(layout.pack(layout.size, 0.0, 0, 0, 0), layout.size)
+    library = functions()
+    library.check(library.tuning_of(*_inputs(frame, q, k, v), frame.config(config_of(config, settings), q),
+                                    ctypes.addressof(buffer)))
+    _, distance, *texts = layout.unpack(buffer.raw)
+    quality, tuned, problem = (ctypes.string_at(text).decode() for text in texts)
+    return {"quality": quality, "distance": distance, "config": tuned, "problem": problem}

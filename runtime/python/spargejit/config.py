@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AttentionConfig: everything about a call that is no tensor."""
+import ctypes
+import struct
+
+# SpargejitConfig of spargejit/c.h.
+CONFIG_LAYOUT = struct.Struct("@NPPPdddPPPP2q2qqqiiiiii")
+
+
+class AttentionConfig:
+    """Settings of a call; never changed once made. Each means what the field of that name means in
+    spargejit/attention.h; what is out of range is refused by the call.
+
+    method: "spargeattention2", "topk", "topp", "dense", "block_sparse", or the path
+    of a method file (ends in ".mlir").
+    top_k: share of key blocks kept by rank. top_p: probability mass kept.
+    mask_block: query rows and keys of one block of the mask.
+    causal: query i sees keys j <= i + kv_len - q_len.
+    scale: factor on q·k; None for 1/sqrt(head_dim).
+    dense_keys, dense_rows: [begin, end) of tokens that all attend to, and that
+    attend to all.
+    custom_source: CUDA C++ of a method's own stages.
+    validate_lists: check given lists before they are used.
+    threads: CPU threads; 0 for all. tune: "off" or "first_use".
+    """
+    # dataclasses would take half of the package's import time.
+    FIELDS = {"method": "spargeattention2", "top_k": 0.03, "top_p": 0.2, "mask_block": (128, 64), "causal": False,
+              "scale": None, "dense_keys": (0, 0), "dense_rows": (0, 0), "custom_source": "",
+              "validate_lists": False, "threads": 0, "tune": "off"}
+
+    def __init__(self, **settings):
+        for name in settings:
+            if name not in self.FIELDS:
+                raise TypeError(f"expected settings among {', '.join(self.FIELDS)}, got {name}")
+        self.__dict__.update(self.FIELDS)
+        self.__dict__.update(settings)
+        for name in ("mask_block", "dense_keys", "dense_rows"):
+            value = tuple(getattr(self, name))
+            if len(value) != 2:
+                raise ValueError(f"{name}: expected two numbers, got {value}")
+            self.__dict__[name] = value
+        if self.tune not in ("off", "first_use"):
+            raise ValueError(f"tune: expected 'off' or 'first_use', got {self.tune!r}")
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"{name}: a config is never changed; replaced({name}=...) makes another")
+
+    def settings(self):
+        """The fields as a dict."""
+        return {name: getattr(self, name) for name in self.FIELDS}
+
+    def replaced(self, **settings):
+        """This config with other settings."""
+        return AttentionConfig(**{**self.settings(), **settings}) if settings else self
+
+    def __eq__(self, other):
+        return isinstance(other, AttentionConfig) and self.settings() == other.settings()
+
+    def __hash__(self):
+        return hash(tuple(self.settings().values()))
+
+    def __repr__(self):
+        changed = [f"{name}={value!r}" for name, value in self.settings().items() if value != self.FIELDS[name]]
+        return f"AttentionConfig({', '.join(changed)})"
+
+    def __reduce__(self):
+        return _config_from, (self.settings(),)
+
+    def pack_into(self, buffer, offset, stream, by_head, mask, lists):
+        """Writes SpargejitConfig. `by_head`: addresses of top_k and top_p by head;
+        `mask`, `lists`: addresses; 0 for none."""
+        packed = self.__dict__.get("_packed")
+        if packed is None:
+            packed = self._make_packed()
+            self.__dict__["_packed"] = packed
+        method, source, numbers, rest = packed
+        CONFIG_LAYOUT.pack_into(buffer, offset, CONFIG_LAYOUT.size, stream, method, source, *numbers, *by_head, mask,
+                                lists, *rest)
+
+    def _make_packed(self):
+        texts = (ctypes.c_char_p(self.method.encode()), ctypes.c_char_p(self.custom_source.encode()))
+        self.__dict__["_texts"] = texts  # their memory lives as long as this
+        addresses = [ctypes.cast(text, ctypes.c_void_p).value for text in texts]
+        has_scale = self.scale is not None
+        numbers = (float(self.top_k), float(self.top_p), float(self.scale) if has_scale else 0.0)
+        rest = (*self.dense_keys, *self.dense_rows, *self.mask_block, int(has_scale), int(self.causal),
+                int(self.validate_lists), self.threads, int(self.tune == "first_use"), 0)
+        return (*addresses, numbers, rest)
+
+
+def _config_from(settings):
+    return AttentionConfig(**settings)
+
+
+DEFAULT = AttentionConfig()
+
+
+def config_of(config, settings):
+    """The config of a call: given, by keyword settings, or both."""
+    if config is None:
+        return AttentionConfig(**settings) if settings else DEFAULT
+    if not isinstance(config, AttentionConfig):
+        raise TypeError(f"config: expected an AttentionConfig, got {type(config).__name__}")
+    return config.replaced(**settings)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The structs of one call, packed into one piece of memory: cheaper than a ctypes
+object for each, and no call shares any with another.
+"""
+import ctypes
+import struct
+
+from .arrays import TENSOR_SIZE, framework_of
+
+_SLOTS = ("o", "q", "k", "v", "lse", "dout", "dlse", "dq", "dk", "dv", "top_k_by_head", "top_p_by_head", "block_mask")
+_OFFSETS = {name: i * TENSOR_SIZE for i, name in enumerate(_SLOTS)}
+# SpargejitLists: two tensors and four numbers.
+_LISTS_SIZE = 2 * TENSOR_SIZE + 32
+_LISTS = {"lists": len(_SLOTS) * TENSOR_SIZE, "given_lists": len(_SLOTS) * TENSOR_SIZE + _LISTS_SIZE}
+_LIST_NUMBERS = struct.Struct("@4q")
+# SpargejitOutputs; SpargejitSaved and SpargejitGradients are alike.
+_TWO, _THREE = struct.Struct("@NPP"), struct.Struct("@NPPP")
+_OUTPUTS = len(_SLOTS) * TENSOR_SIZE + 2 * _LISTS_SIZE
+_SAVED = _OUTPUTS + _TWO.size
+_GRADIENTS = _SAVED + _THREE.size
+_CONFIG = _GRADIENTS + _THREE.size
+_Buffer = ctypes.c_char * (_CONFIG + 160)
+
+
+class Frame:
+    """Memory for the structs of one call. Each method gives an address."""
+    __slots__ = ("framework", "_buffer", "_base")
+
+    def __init__(self, q):
+        self.framework = framework_of(q)
+        self._buffer = _Buffer()
+        self._base = ctypes.addressof(self._buffer)
+
+    def tensor(self, name, array):
+        """0 for None."""
+        if array is None:
+            return 0
+        offset = _OFFSETS[name]
+        try:
+            self.framework.pack(array, self._buffer, offset)
+        except AttributeError:
+            raise TypeError(f"{name}: expected a tensor of the same framework as q, got "
+                            f"{type(array).__name__}") from None
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        return self._base + offset
+
+    def lists(self, name, lists):
+        if lists is None:
+            return 0
+        offset = _LISTS[name]
+        try:
+            self.framework.pack(lists.indices, self._buffer, offset)
+            self.framework.pack(lists.counts, self._buffer, offset + TENSOR_SIZE)
+        except ValueError as error:
+            raise ValueError(f"lists: {error}") from None
+        _LIST_NUMBERS.pack_into(self._buffer, offset + 2 * TENSOR_SIZE, *lists.mask_block, lists.q_len, lists.kv_len)
+        return self._base + offset
+
+    def outputs(self, lse, lists):
+        """0 where there are none."""
+        if not (lse or lists):
+            return 0
+        _TWO.pack_into(self._buffer, _OUTPUTS, _TWO.size, lse, lists)
+        return self._base + _OUTPUTS
+
+    def saved(self, o, lse, lists):
+        _THREE.pack_into(self._buffer, _SAVED, _THREE.size, o, lse, lists)
+        return self._base + _SAVED
+
+    def gradients(self, dq, dk, dv):
+        _THREE.pack_into(self._buffer, _GRADIENTS, _THREE.size, dq, dk, dv)
+        return self._base + _GRADIENTS
+
+    def config(self, config, q, stream=None, lists=None, block_mask=None, top_k_by_head=None, top_p_by_head=None):
+        by_head = (self.tensor("top_k_by_head", top_k_by_head), self.tensor("top_p_by_head", top_p_by_head))
+        mask = self.tensor("block_mask", block_mask)
+        config.pack_into(self._buffer, _CONFIG, self.framework.stream(q) if stream is None else stream, by_head, mask,
+                         self.lists("given_lists", lists))
+        return self._base + _CONFIG

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package on NumPy arrays, on the CPU, against float64."""
+import copy
+import itertools
+import pickle
+import sys
+import threading
+import unittest
+
+import numpy
+import reference
+import spargejit
+
+# Relative L2: sums are float32, results rounded to the type (unit roundoffs 2^-24,
+# 2^-11, 2^-8), and weights to the type in front of the second product.
+BOUNDS = {"float32": 5e-6, "float16": 2e-3, "bfloat16": 1e-2}
+
+
+class NumpyTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.random = reference.generator()
+
+    def draw(self, *shape, dtype="float32"):
+        values = self.random.standard_normal(shape).astype(numpy.float32)
+        return reference.to_bfloat16(values) if dtype == "bfloat16" else values.astype(dtype)
+
+    def inputs(self, q_heads=4, kv_heads=2, q_len=333, kv_len=450, head_dim=64, dtype="float32"):
+        return (self.draw(1, q_heads, q_len, head_dim, dtype=dtype), self.draw(1, kv_heads, kv_len, head_dim, dtype=dtype),
+                self.draw(1, kv_heads, kv_len, head_dim, dtype=dtype))
+
+    def expect_close(self, value, expected, bound):
+        self.assertEqual(value.shape, expected.shape)
+        self.assertLess(reference.relative_l2(value, expected), bound)
+
+    def test_dense_in_every_type(self):
+        for dtype, causal in itertools.product(BOUNDS, (False, True)):
+            with self.subTest(dtype=dtype, causal=causal):
+                q, k, v = self.inputs(dtype=dtype)
+                o = spargejit.attention(q, k, v, method="dense", causal=causal)
+                self.assertEqual(o.dtype, q.dtype)
+                expected, _, _ = reference.attention(q, k, v, reference.visible(333, 450, causal=causal))
+                self.expect_close(o, expected, BOUNDS[dtype])
+
+    def test_selected_lists_say_what_was_attended(self):
+        q, k, v = self.inputs()
+        for settings in ({"top_k": 0.3}, {"method": "topk", "top_k": 0.5}, {"method": "topp", "top_p": 0.6},
+                         {"top_k": 0.2, "mask_block": (64, 32), "causal": True, "scale": -0.2}):
+            with self.subTest(**settings):
+                forward = spargejit.attention_forward(q, k, v, **settings)
+                block = settings.get("mask_block", (128, 64))
+                seen = reference.visible(333, 450, reference.mask_of(forward.lists), block,
+                                         settings.get("causal", False))
+                o, lse, _ = reference.attention(q, k, v, seen, settings.get("scale"))
+                self.expect_close(forward.o, o, BOUNDS["float32"])
+                numpy.testing.assert_allclose(forward.lse, lse, atol=2e-5)
+                selected = spargejit.select_blocks(q, k, **settings)
+                numpy.testing.assert_array_equal(selected.indices, forward.lists.indices)
+                self.assertAlmostEqual(selected.density(), reference.mask_of(selected).mean())
+                numpy.testing.assert_array_equal(spargejit.attention(q, k, v, **settings), forward.o)
+
+    def test_masks_and_lists_of_the_caller(self):
+        q, k, v = self.inputs()
+        mask = self.random.random((1, 4, 3, 8)) < 0.4
+        mask[0, 1, 2] = False  # rows that see nothing
+        o = spargejit.block_sparse_attention(q, k, v, mask)
+        expected, lse, _ = reference.attention(q, k, v, reference.visible(333, 450, mask))
+        self.expect_close(o, expected, BOUNDS["float32"])
+        self.assertTrue((o[0, 1, 256:] == 0).all())
+        forward = spargejit.attention_forward(q, k, v, method="block_sparse", block_mask=mask)
+        numpy.testing.assert_array_equal(reference.mask_of(forward.lists), mask)
+        numpy.testing.assert_array_equal(forward.lse == -numpy.inf, lse == -numpy.inf)
+        numpy.testing.assert_array_equal(spargejit.block_sparse_attention(q, k, v, forward.lists), o)
+
+    def test_gradients(self):
+        q, k, v = self.inputs()
+        dout = self.draw(*q.shape)
+        for settings in ({"method": "dense"}, {"top_k": 0.3}, {"top_k": 0.3, "causal": True, "scale": 0.3}):
+            with self.subTest(**settings):
+                forward = spargejit.attention_forward(q, k, v, **settings)
+                self.assertEqual(forward.lists is None, settings.get("method") == "dense")
+                mask = None if forward.lists is None else reference.mask_of(forward.lists)
+                seen = reference.visible(333, 450, mask, causal=settings.get("causal", False))
+                expected = reference.gradients(q, k, v, dout, seen, settings.get("scale"))
+                for value, right in zip(spargejit.attention_backward(q, k, v, forward, dout, **settings), expected):
+                    self.expect_close(value, right, 1e-5)
+
+    def test_gradient_of_lse(self):
+        q, k, v = self.inputs()
+        forward = spargejit.attention_forward(q, k, v, method="dense")
+        dlse = self.draw(*forward.lse.shape)
+        dq, _, dv = spargejit.attention_backward(q, k, v, forward, numpy.zeros_like(q), dlse=dlse, method="dense")
+        _, _, p = reference.attention(q, k, v, reference.visible(333, 450))
+        expected = (p * dlse[..., None]) @ k.astype(numpy.float64).repeat(2, 1) / 8
+        self.expect_close(dq, expected, 1e-5)
+        self.assertTrue((dv == 0).all())
+
+    def test_views_are_read_and_written_in_place(self):
+        packed = self.draw(1, 300, 3, 2, 64)  # [batch, length, qkv, heads, dim]
+        q, k, v = (packed[:, :, i].swapaxes(1, 2) for i in range(3))
+        memory = numpy.full((1, 300, 2, 64), numpy.nan, numpy.float32)
+        out = memory.swapaxes(1, 2)
+        self.assertIs(spargejit.attention(q, k, v, method="dense", out=out), out)
+        expected, _, _ = reference.attention(q, k, v, reference.visible(300, 300))
+        self.expect_close(memory.swapaxes(1, 2), expected, BOUNDS["float32"])
+
+    def test_shares_by_head(self):
+        q, k, v = self.inputs()
+        by_head = numpy.array([0.125, 0.25, 0.5, 1], numpy.float32)
+        lists = spargejit.select_blocks(q, k, method="topk", top_k_by_head=by_head)
+        numpy.testing.assert_array_equal(lists.counts[0, :, 0], [1, 2, 4, 8])
+        again = spargejit.select_blocks(q, k, method="topk", top_k=1.0, out=lists)
+        self.assertIs(again, lists)
+        self.assertTrue((lists.counts == 8).all())
+
+    def test_distillation_loss(self):
+        student, teacher = self.draw(3, 50, 7), self.draw(3, 50, 7)
+        loss, slope = spargejit.distillation_loss(student, teacher, loss_scale=4)
+        difference = student.astype(float) - teacher
+        self.assertAlmostEqual(loss[0] / (4 * (difference ** 2).mean()), 1, places=5)
+        self.expect_close(slope, 8 * difference / difference.size, 1e-6)
+        self.assertIsNone(spargejit.distillation_loss(student, teacher, gradient=False)[1])
+
+    def test_dlpack(self):
+        class Foreign:  # an array of a framework that the package does not know
+            def __init__(self, array):
+                self.array, self.shape = array, array.shape
+
+            def __dlpack__(self, **_):
+                return self.array.__dlpack__()
+        q, k, v = self.inputs()
+        out = numpy.full_like(q, numpy.nan)
+        spargejit.attention(*(Foreign(x) for x in (q, k, v)), method="dense", out=Foreign(out))
+        numpy.testing.assert_array_equal(out, spargejit.attention(q, k, v, method="dense"))
+        with self.assertRaisesRegex(TypeError, "out="):
+            spargejit.attention(*(Foreign(x) for x in (q, k, v)), method="dense")
+
+    @unittest.skipUnless("ml_dtypes" in sys.modules or __import__("importlib.util").util.find_spec("ml_dtypes"),
+                         "ml_dtypes is not installed")
+    def test_ml_dtypes(self):
+        import ml_dtypes
+        q, k, v = self.inputs(dtype="bfloat16")
+        o = spargejit.attention(*(x.view(ml_dtypes.bfloat16) for x in (q, k, v)), top_k=0.2)
+        self.assertEqual(o.dtype, ml_dtypes.bfloat16)
+        numpy.testing.assert_array_equal(o.view(numpy.uint16), spargejit.attention(q, k, v, top_k=0.2))
+
+    def test_prepare_workspace_and_tuning(self):
+        q, k, v = self.inputs(head_dim=40)
+        config = spargejit.AttentionConfig(top_k=0.3)
+        spargejit.prepare(q, k, v, config)
+        spargejit.prepare_backward(q, k, v, config)
+        before = spargejit.counters()["kernels_compiled"]
+        self.assertGreater(before, 0)
+        forward = spargejit.attention_forward(q, k, v, config)
+        spargejit.attention(q, k, v, config)
+        spargejit.attention_backward(q, k, v, forward, q, config)
+        self.assertEqual(spargejit.counters()["kernels_compiled"], before)
+        self.assertGreaterEqual(spargejit.workspace_bytes(q, k, v, config, backward=True), 4 * 4 * 333)
+        self.assertIn(spargejit.tuning_of(q, k, v, config)["quality"], ("default", "other code generator", "exact",
+                                                                        "nearest shape", "same architecture"))
+
+    def test_threads_call_side_by_side(self):
+        q, k, v = self.inputs()
+        expected = [spargejit.attention(q, k, v, top_k=share) for share in (0.1, 0.3, 0.5, 0.9)]
+        wrong = []
+
+        def work(i):
+            for _ in range(20):
+                if not (spargejit.attention(q, k, v, top_k=(0.1, 0.3, 0.5, 0.9)[i]) == expected[i]).all():
+                    wrong.append(i)
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+class RefusalsTest(unittest.TestCase):
+    def setUp(self):
+        self.q = numpy.ones((1, 2, 100, 32), numpy.float32)
+
+    def refused(self, error, pattern, *arguments, **settings):
+        with self.assertRaisesRegex(error, pattern):
+            spargejit.attention(*(arguments or (self.q, self.q, self.q)), **settings)
+
+    def test_messages_are_the_library_s(self):
+        q = self.q
+        self.refused(ValueError, r"k\.sizes\[3\]: expected headDim 32 as in q, got 16", q, q[..., :16], q)
+        self.refused(spargejit.InvalidArgumentError, "config.topK", top_k=2.0)
+        self.refused(ValueError, "no_such_method", method="no_such_method")
+        self.refused(ValueError, "config.maskBlockQ", mask_block=(100, 64))
+        self.refused(ValueError, "k.dtype", q, q.astype(numpy.float16), q)
+        self.refused(ValueError, "config.blockMask", method="block_sparse")
+        self.refused(ValueError, "o.*overlap|overlap.*o", out=self.q)
+
+    def test_arguments_that_are_no_tensors(self):
+        q = self.q
+        self.refused(TypeError, "got list", [1.0], q, q)
+        self.refused(TypeError, "k: expected a tensor of the same framework", q, 3, q)
+        self.refused(ValueError, "q: expected float32.*float64", *[q.astype(float)] * 3)
+        self.refused(ValueError, "q: expected strides of whole elements",
+                     numpy.zeros((1, 2, 100, 33), "f4,i1")["f0"][..., :32], q, q)
+        self.refused(TypeError, "config: expected an AttentionConfig, got dict", q, q, q, {})
+        self.refused(TypeError, "top_q", top_q=1)
+        with self.assertRaisesRegex(ValueError, "q: expected 4 dimensions"):
+            spargejit.select_blocks(q[0], q)
+
+    def test_configs(self):
+        config = spargejit.AttentionConfig(top_k=0.1, mask_block=[64, 32])
+        self.assertEqual(config.mask_block, (64, 32))
+        self.assertEqual(config, pickle.loads(pickle.dumps(config)))
+        self.assertEqual(config, copy.deepcopy(config))
+        self.assertEqual(hash(config), hash(config.replaced()))
+        self.assertNotEqual(config, config.replaced(causal=True))
+        self.assertEqual(repr(config), "AttentionConfig(top_k=0.1, mask_block=(64, 32))")
+        with self.assertRaises(AttributeError):
+            config.top_k = 0.2
+        with self.assertRaisesRegex(ValueError, "tune"):
+            spargejit.AttentionConfig(tune="always")
+
+
+class LibraryTest(unittest.TestCase):
+    def test_info(self):
+        info = spargejit.info()
+        self.assertEqual(info["version"], spargejit.__version__)
+        self.assertIn("spargeattention2", info["methods"])
+        self.assertIn("found", info["cuda"])
+
+    def test_log_lines(self):
+        lines = []
+        spargejit.set_log(lambda level, line: lines.append((level, line)))
+        x = numpy.ones((1, 1, 64, 24), numpy.float32)
+        spargejit.attention(x, x, x, method="dense")
+        spargejit.set_log(None)
+        count = len(lines)
+        self.assertGreater(count, 0)
+        self.assertIn(lines[0][0], ("debug", "info", "warning"))
+        spargejit.attention(x.astype(numpy.float16), *[x.astype(numpy.float16)] * 2, method="dense")
+        self.assertEqual(len(lines), count)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
