@@ -46,6 +46,8 @@ struct SpargejitBenchProblem {
   std::int32_t selects; ///< by SpargeAttention2's rule, with topK and topP
   double topK, topP;
   void *stream;
+  /// Of a backward pass, with the strides of o, q, k and v; else null.
+  void *dO, *dQ, *dK, *dV;
 };
 }
 
@@ -65,6 +67,12 @@ struct BenchCall {
     k = view(p.k, p.kvHeads, p.kvLen, p.kStrides);
     v = view(p.v, p.kvHeads, p.kvLen, p.vStrides);
     o = view(p.o, p.qHeads, p.qLen, p.oStrides);
+    if (p.dO) {
+      dO = view(p.dO, p.qHeads, p.qLen, p.oStrides);
+      gradients = {view(p.dQ, p.qHeads, p.qLen, p.qStrides),
+                   view(p.dK, p.kvHeads, p.kvLen, p.kStrides),
+                   view(p.dV, p.kvHeads, p.kvLen, p.vStrides)};
+    }
     config.method = "dense";
     config.maskBlockQ = p.maskBlockQ;
     config.maskBlockKv = p.maskBlockKv;
@@ -97,7 +105,8 @@ struct BenchCall {
   BenchCall(const BenchCall &) = delete;
   BenchCall &operator=(const BenchCall &) = delete;
 
-  TensorView q, k, v, o, lse;
+  TensorView q, k, v, o, lse, dO;
+  AttentionGradientViews gradients;
   BlockLists lists;
   AttentionConfig config;
   AttentionOutputs outputs;
@@ -118,6 +127,15 @@ EXPORTED int spargejit_bench_prepare(BenchCall *call) {
 EXPORTED int spargejit_bench_run(BenchCall *call) {
   return failed(attentionInto(call->o, call->q, call->k, call->v, call->config,
                               call->outputs));
+}
+EXPORTED int spargejit_bench_prepare_backward(BenchCall *call) {
+  return failed(prepareBackward(call->q, call->k, call->v, call->config));
+}
+/// The backward pass of what the last run left; needs lse.
+EXPORTED int spargejit_bench_run_backward(BenchCall *call) {
+  return failed(attentionBackwardInto(
+      call->gradients, call->q, call->k, call->v,
+      {call->o, call->lse, call->config.lists}, call->dO, call->config));
 }
 /// Selects, and gives the lists' addresses on the device and the slots of a
 /// row; they live as long as the call.

@@ -16,7 +16,9 @@ class Problem(ctypes.Structure):
                 ("mask_block_q", ctypes.c_int64), ("mask_block_kv", ctypes.c_int64),
                 ("causal", ctypes.c_int32), ("indices", ctypes.c_void_p), ("counts", ctypes.c_void_p),
                 ("capacity", ctypes.c_int64), ("selects", ctypes.c_int32), ("top_k", ctypes.c_double),
-                ("top_p", ctypes.c_double), ("stream", ctypes.c_void_p)]
+                ("top_p", ctypes.c_double), ("stream", ctypes.c_void_p),
+                ("d_o", ctypes.c_void_p), ("d_q", ctypes.c_void_p), ("d_k", ctypes.c_void_p),
+                ("d_v", ctypes.c_void_p)]
 
 
 class DeviceWords:
@@ -38,7 +40,7 @@ class Library:
         self._functions.spargejit_bench_version.restype = ctypes.c_char_p
         self._functions.spargejit_bench_compile_milliseconds.restype = ctypes.c_double
         self._functions.spargejit_bench_select.argtypes = [ctypes.c_void_p] * 4
-        for name in ("free", "prepare", "run"):
+        for name in ("free", "prepare", "run", "prepare_backward", "run_backward"):
             getattr(self._functions, "spargejit_bench_" + name).argtypes = [ctypes.c_void_p]
 
     def version(self):
@@ -55,10 +57,11 @@ class Call:
     """One call, ready to be repeated. Tensors are [batch, heads, length, head_dim]."""
 
     def __init__(self, functions, q, k, v, o, lists=None, mask_block=(128, 64), causal=False, stream=None,
-                 select=None):
+                 select=None, lse=None, gradients=None):
+        """`gradients`: d_o, d_q, d_k, d_v, for a backward pass; needs `lse`."""
         import torch
         self._functions = functions
-        self._tensors = (q, k, v, o, lists)  # kept alive
+        self._tensors = (q, k, v, o, lists, lse, gradients)  # kept alive
         problem = Problem(ordinal=q.device.index, is_bfloat16=int(q.dtype == torch.bfloat16),
                           batch=q.shape[0], q_heads=q.shape[1], kv_heads=k.shape[1],
                           q_len=q.shape[2], kv_len=k.shape[2], head_dim=q.shape[3],
@@ -73,6 +76,12 @@ class Call:
             problem.capacity = indices.shape[3]
         if select is not None:
             problem.selects, problem.top_k, problem.top_p = 1, *select
+        if lse is not None:
+            problem.lse = lse.data_ptr()
+        if gradients is not None:
+            for name, tensor, like in zip(("d_o", "d_q", "d_k", "d_v"), gradients, (o, q, k, v)):
+                assert tensor.stride() == like.stride() and lse is not None
+                setattr(problem, name, tensor.data_ptr())
         self._rows = (q.shape[0], q.shape[1], -(-q.shape[2] // mask_block[0]))
         self._handle = functions.spargejit_bench_make(ctypes.byref(problem))
         self._run = functions.spargejit_bench_run
@@ -82,6 +91,13 @@ class Call:
 
     def __call__(self):
         self._check(self._run(self._handle))
+
+    def prepare_backward(self):
+        self._check(self._functions.spargejit_bench_prepare_backward(self._handle))
+
+    def backward(self):
+        """Of what the last call of this object left in o and lse."""
+        self._check(self._functions.spargejit_bench_run_backward(self._handle))
 
     def select(self):
         """The lists that the call selects: int32 indices and counts on the device."""

@@ -18,14 +18,16 @@ import argparse
 import json
 import math
 import os
-import statistics
 import sys
 import time
 
 import torch
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import gradients  # noqa: E402
 from library import Library  # noqa: E402
+from lists import make_lists, visited_pairs  # noqa: E402
+from timing import graph_of, time_in_turns  # noqa: E402
 
 # name: heads, length, head_dim
 SHAPES = {
@@ -56,35 +58,6 @@ def make_cases(only):
     return [case for case in cases if not only or only in case[0]]
 
 
-def make_lists(heads, length, density, block, unequal, generator):
-    """int32 indices and counts on the device: random ascending blocks."""
-    rows, blocks = -(-length // 128), -(-length // block)
-    wanted = max(1, int(density * blocks))  # 5 %: 25 of 512, 59 of 1182
-    counts = torch.full((1, heads, rows), wanted, dtype=torch.int64, device="cuda")
-    if unequal:  # coefficient of variation 0.5
-        factor = 1 + 0.5 * torch.randn(counts.shape, device="cuda", generator=generator)
-        counts = (counts * factor).round().long().clamp(1, blocks)
-    capacity = int(counts.max())
-    indices = torch.empty((1, heads, rows, capacity), dtype=torch.int32, device="cuda")
-    for head in range(heads):
-        order = torch.rand((rows, blocks), device="cuda", generator=generator).argsort(dim=1)[:, :capacity]
-        unused = torch.arange(capacity, device="cuda") >= counts[0, head, :, None]
-        order = order.masked_fill(unused, blocks).sort(dim=1).values
-        indices[0, head] = order.masked_fill(order == blocks, -1).int()
-    return indices, counts.int()
-
-
-def visited_pairs(lists, length, block, heads):
-    """Pairs of a query row and a key that the lists visit, over all heads."""
-    if lists is None:
-        return float(heads) * length * length
-    indices, counts = lists
-    keys = torch.where(indices >= 0, (length - indices.long() * block).clamp(max=block), 0).sum(dim=3)
-    rows = torch.full((counts.shape[2],), 128, device="cuda", dtype=torch.int64)
-    rows[-1] = length - 128 * (counts.shape[2] - 1)
-    return float((keys * rows).sum())
-
-
 def largest_error(q, k, v, o, lists, block, generator):
     """Relative L2 of sampled rows against float64."""
     heads, length = q.shape[1], q.shape[2]
@@ -101,50 +74,6 @@ def largest_error(q, k, v, o, lists, block, generator):
             error += float((o[0, head, row].double() - expected).square().sum())
             norm += float(expected.square().sum())
     return math.sqrt(error / norm)
-
-
-def time_launches(run, count):
-    events = [torch.cuda.Event(enable_timing=True) for _ in range(2 * count)]
-    for i in range(count):
-        events[2 * i].record()
-        run()
-        events[2 * i + 1].record()
-    torch.cuda.synchronize()
-    return [events[2 * i].elapsed_time(events[2 * i + 1]) for i in range(count)]
-
-
-def time_row(run, count):
-    """Milliseconds a launch of `count` in a row."""
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    begin.record()
-    for _ in range(count):
-        run()
-    end.record()
-    torch.cuda.synchronize()
-    return begin.elapsed_time(end) / count
-
-
-def time_in_turns(runs, seconds):
-    """{name: (short, sustained, in a row)} in milliseconds, the first two each the
-    median of at least 20 launches, the last of rows of as many launches as bursts."""
-    estimate = {name: statistics.median(time_launches(run, 3)) for name, run in runs.items()}
-    short = {name: [] for name in runs}
-    rows = {name: [] for name in runs}
-    rounds = 5
-    for _ in range(rounds):
-        for name, run in runs.items():
-            time.sleep(0.05)
-            burst = max(4, min(20, int(4 / estimate[name]))) if estimate[name] < 20 else 4
-            short[name] += time_launches(run, burst)
-            time.sleep(0.05)
-            rows[name].append(time_row(run, burst))
-    sustained = {}
-    for name, run in runs.items():
-        launches = max(20, int(1000 * seconds / estimate[name]))
-        times = time_launches(run, launches)
-        sustained[name] = statistics.median(times[-max(20, launches // 4):])
-    return {name: (statistics.median(short[name]), sustained[name], statistics.median(rows[name]))
-            for name in runs}
 
 
 def cudnn_dense(q, k, v):
@@ -232,15 +161,6 @@ def select_sparsely(library, shape, block, generator):
         likeness *= 1.05
 
 
-def graph_of(run):
-    """A launch of the run's captured graph."""
-    stream = torch.cuda.Stream()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
-        run(stream)
-    return graph.replay
-
-
 def measure_selection(library, shape, block, args):
     """Whole calls, with lists selected, against attention with those lists given."""
     heads, length, head_dim = SHAPES[shape]
@@ -298,6 +218,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5, help="of sustained load before its figure (default 0.5)")
     parser.add_argument("--budget", type=float, default=480, help="seconds after which no case is begun (default 480)")
     parser.add_argument("--select", action="store_true", help="calls that select their blocks, in place of the rest")
+    parser.add_argument("--backward", action="store_true", help="backward passes, in place of the rest")
     parser.add_argument("--flex", action="store_true", help="also FlexAttention, for mask blocks of 128")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--output", help="JSON file; the table goes beside it with .md")
@@ -307,9 +228,15 @@ def main():
     properties = torch.cuda.get_device_properties(0)
     head = (f"spargejit {library.version()}, torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, "
             f"{properties.name}, {properties.multi_processor_count} multiprocessors, seed {args.seed}")
-    cases = [(shape, block) for shape in SELECTIONS for block in (64, 16) if args.only in shape] \
-        if args.select else make_cases(args.only)
-    header, to_row = (SELECTION_HEADER, selection_row_of) if args.select else (HEADER, row_of)
+    if args.backward:
+        cases = [(shape,) for shape in gradients.CASES if args.only in shape]
+        header, to_row, run_case = gradients.HEADER, gradients.rows_of, gradients.measure
+    elif args.select:
+        cases = [(shape, block) for shape in SELECTIONS for block in (64, 16) if args.only in shape]
+        header, to_row, run_case = SELECTION_HEADER, selection_row_of, measure_selection
+    else:
+        cases = [(case,) for case in make_cases(args.only)]
+        header, to_row, run_case = HEADER, row_of, measure
     print(head + "\n\n" + header, flush=True)
     results, failures, begin = [], 0, time.monotonic()
     for case in cases:
@@ -317,13 +244,13 @@ def main():
             print(f"stopped after {args.budget:.0f} s; not measured from {case} on", flush=True)
             break
         try:
-            results.append(measure_selection(library, *case, args) if args.select else measure(library, case, args))
+            results.append(run_case(library, *case, args))
         except (RuntimeError, torch.OutOfMemoryError) as failure:
             print(f"| {case} failed: {failure}", flush=True)
             failures += 1
             continue
         print(to_row(results[-1]), flush=True)
-        failures += not results[-1]["relative_l2"] < MAX_ERROR
+        failures += not results[-1]["relative_l2"] < (gradients.MAX_ERROR if args.backward else MAX_ERROR)
         torch.cuda.empty_cache()
     if args.output:
         with open(args.output, "w", encoding="utf-8") as file:

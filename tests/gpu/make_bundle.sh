@@ -23,7 +23,7 @@ for part in "$@"; do
   bench)
     pack "$build/lib/libspargejit.so" libspargejit.so
     pack "$build/lib/libspargejit_gpu_bench.so" libspargejit_gpu_bench.so
-    cp "$here/../../bench/gpu/run_gpu_bench.py" "$here/../../bench/gpu/library.py" "$folder"
+    cp "$here/../../bench/gpu/"*.py "$folder"
     ;;
   tune)
     pack "$build/bin/spargejit" spargejit
