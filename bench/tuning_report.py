@@ -56,9 +56,11 @@ def by_problem(records):
 
 
 def teraflops(record):
-    """Two products of every visited pair of query and key, a multiply-add being two operations."""
+    """Two products of every visited pair of query and key, five for gradients (the scores
+    again and four), a multiply-add being two operations."""
     p = record["problem"]
-    operations = 4 * p["batch"] * p["q_heads"] * p["q_len"] * p["kv_len"] * p["density"] * p["head_dim"]
+    products = 5 if record["kernel"].startswith("attention_bwd") else 2
+    operations = 2 * products * p["batch"] * p["q_heads"] * p["q_len"] * p["kv_len"] * p["density"] * p["head_dim"]
     return operations / record["median_us"] / 1e6
 
 
@@ -69,14 +71,14 @@ def describe(config, default):
 
 
 def table(groups):
-    lines = ["| Problem | default | tuned | gain | tuned speed | tuned configuration | tried (failed) |",
-             "|---|---|---|---|---|---|---|"]
+    lines = ["| Kernel | Problem | default | tuned | gain | tuned speed | tuned configuration | tried (failed) |",
+             "|---|---|---|---|---|---|---|---|"]
     for group in groups:
         default, chosen, every = group["default"], group["chosen"], group["all"]
         gain = 100 * (default["median_us"] / chosen["median_us"] - 1)
         failed = sum(1 for record in every if record["failure"])
         lines.append(
-            f"| {default['problem']['name']} | {default['median_us']:.1f} ± {default['spread_us']:.1f} µs "
+            f"| {default['kernel']} | {default['problem']['name']} | {default['median_us']:.1f} ± {default['spread_us']:.1f} µs "
             f"| {chosen['median_us']:.1f} ± {chosen['spread_us']:.1f} µs | {gain:+.1f} % "
             f"| {teraflops(chosen):.0f} TFLOP/s | {describe(chosen['config'], default['config'])} "
             f"| {len(every)} ({failed}) |")
@@ -98,7 +100,7 @@ def plot(groups, path):
     for marker, colour, label in ((".", "0.7", "tried"), ("s", "tab:blue", "default"), ("x", "tab:red", "used")):
         axes.plot([], [], marker, color=colour, label=label)
     axes.set(xlabel="TFLOP/s of visited blocks", xlim=(0, None), title=groups[0]["default"]["environment"]["device"])
-    axes.set_yticks(range(len(groups)), [group["default"]["problem"]["name"] for group in groups])
+    axes.set_yticks(range(len(groups)), [f"{g['default']['kernel']} {g['default']['problem']['name']}" for g in groups])
     axes.invert_yaxis()
     axes.legend(loc="lower left")
     figure.savefig(path, dpi=110)

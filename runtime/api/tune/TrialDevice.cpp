@@ -73,12 +73,12 @@ Result<Tensor> repeated(Engine &engine, const Tensor &drawn,
 }
 
 /// What a configuration's being right depends on.
-std::string checkName(const ProblemShape &problem,
+std::string checkName(const std::string &kernel, const ProblemShape &problem,
                       const autotune::Config &config) {
-  return fmt::format("{} {} {}x{} {} {}: {}", dataTypeName(problem.dtype),
-                     problem.headDim, problem.maskBlockQ, problem.maskBlockKv,
-                     problem.causal, problem.density < 1,
-                     autotune::describeConfig(config));
+  return fmt::format("{} {} {} {}x{} {} {}: {}", kernel,
+                     dataTypeName(problem.dtype), problem.headDim,
+                     problem.maskBlockQ, problem.maskBlockKv, problem.causal,
+                     problem.density < 1, autotune::describeConfig(config));
 }
 
 } // namespace
@@ -117,10 +117,38 @@ Status TrialSession::hold(Engine &engine, const ProblemShape &problem,
     for (const auto *tensor : {&q, &k, &v, &o})
       if (!tensor->ok())
         return tensor->status();
-    buffers.push_back({*q, *k, *v, *o});
+    buffers.push_back({*q, *k, *v, *o, {}, {}, {}, {}});
   }
   held_ = problem;
   return Status();
+}
+
+Status TrialSession::holdGradients(Engine &engine, Device device) {
+  for (Buffers &set : buffers) {
+    if (set.dv.view().data)
+      continue;
+    const TensorView &q = set.q.view(), &k = set.k.view();
+    auto like = [&](const TensorView &view) {
+      return engine.allocate(
+          view.dtype,
+          {view.sizes[0], view.sizes[1], view.sizes[2], view.sizes[3]}, device);
+    };
+    auto lse = engine.allocate(DataType::Float32,
+                               {q.sizes[0], q.sizes[1], q.sizes[2]}, device);
+    auto dq = like(q), dk = like(k), dv = like(k);
+    for (const auto *tensor : {&lse, &dq, &dk, &dv})
+      if (!tensor->ok())
+        return tensor->status();
+    set.lse = *lse;
+    set.dq = *dq;
+    set.dk = *dk;
+    set.dv = *dv;
+  }
+  return Status();
+}
+
+bool isOfBackward(const std::string &kernel) {
+  return kernel.starts_with("attention_bwd_");
 }
 
 AttentionConfig trialCall(const ProblemShape &problem, const BlockLists *lists,
@@ -149,15 +177,40 @@ Status TrialDevice::makeBuffers() {
           session_.hold(setup_.engine, problem_, setup_.device, setup_.seed);
       !status)
     return status;
-  if (problem_.density >= 1)
-    return Status();
-  auto lists = randomLists(problem_, setup_.seed);
-  if (lists.ok())
-    lists = listsOn(setup_.engine, *lists, setup_.device);
-  if (!lists.ok())
-    return lists.status();
-  lists_ = *std::move(lists);
-  return Status();
+  if (problem_.density < 1) {
+    auto lists = randomLists(problem_, setup_.seed);
+    if (lists.ok())
+      lists = listsOn(setup_.engine, *lists, setup_.device);
+    if (!lists.ok())
+      return lists.status();
+    lists_ = *std::move(lists);
+  }
+  return isOfBackward(setup_.kernel) ? runForward() : Status();
+}
+
+Status TrialDevice::runForward() {
+  if (Status status = session_.holdGradients(setup_.engine, setup_.device);
+      !status)
+    return status;
+  const AttentionConfig config = trialCall(problem_, &lists_, setup_.threads);
+  for (const TrialSession::Buffers &set : session_.buffers)
+    if (Status status = setup_.engine.attentionInto(
+            set.o.view(), set.q.view(), set.k.view(), set.v.view(), config,
+            {.lse = &set.lse.view(), .lists = nullptr});
+        !status)
+      return status;
+  return setup_.engine.synchronise(setup_.device);
+}
+
+Status TrialDevice::call(Engine &engine, const AttentionConfig &config,
+                         const TrialSession::Buffers &set) const {
+  const TensorView &q = set.q.view(), &k = set.k.view(), &v = set.v.view();
+  if (!isOfBackward(setup_.kernel))
+    return engine.attentionInto(set.o.view(), q, k, v, config, {});
+  // q in the place of do: any numbers of its kind do.
+  return engine.attentionBackwardInto(
+      {set.dq.view(), set.dk.view(), set.dv.view()}, q, k, v,
+      {set.o.view(), set.lse.view(), config.lists}, q, config, nullptr);
 }
 
 std::unique_ptr<Engine>
@@ -170,9 +223,13 @@ TrialDevice::newEngine(const autotune::Config &config) const {
 }
 
 Status TrialDevice::prepareOn(Engine &engine) const {
-  const TrialSession::Buffers &buffers = session_.buffers.front();
-  return engine.prepare(buffers.q.view(), buffers.k.view(), buffers.v.view(),
-                        trialCall(problem_, &lists_, setup_.threads), {});
+  const TrialSession::Buffers &set = session_.buffers.front();
+  const AttentionConfig config = trialCall(problem_, &lists_, setup_.threads);
+  return isOfBackward(setup_.kernel)
+             ? engine.prepareBackward(set.q.view(), set.k.view(), set.v.view(),
+                                      config)
+             : engine.prepare(set.q.view(), set.k.view(), set.v.view(), config,
+                              {});
 }
 
 void TrialDevice::announce(const std::vector<autotune::Config> &configs) {
@@ -215,7 +272,7 @@ TrialDevice::build(const autotune::Config &config) {
 }
 
 Result<double> TrialDevice::check(const autotune::Config &config) {
-  const std::string name = checkName(problem_, config);
+  const std::string name = checkName(setup_.kernel, problem_, config);
   auto known = session_.checks.find(name);
   if (known == session_.checks.end())
     known =
@@ -229,12 +286,8 @@ Result<double> TrialDevice::millisecondsPerCall(Engine &engine,
                                                 int calls) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < calls; ++i) {
-    const TrialSession::Buffers &buffers =
-        session_.buffers[nextBuffers_++ % session_.buffers.size()];
-    Status status =
-        engine.attentionInto(buffers.o.view(), buffers.q.view(),
-                             buffers.k.view(), buffers.v.view(), config, {});
-    if (!status.ok())
+    const auto set = nextBuffers_++ % session_.buffers.size();
+    if (Status status = call(engine, config, session_.buffers[set]); !status)
       return status;
   }
   if (Status status = engine.synchronise(setup_.device); !status)

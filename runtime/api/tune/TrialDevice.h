@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tries configurations of a kernel of attention on the CPU or a GPU, by whole
-// calls with given lists, so that what is measured is what users get.
+// Tries configurations of a kernel of attention or of its gradients on the CPU
+// or a GPU, by whole calls with given lists, so that what is measured is what
+// users get.
 #pragma once
 
 #include "autotune/search/Search.h"
@@ -21,6 +22,10 @@ namespace spargejit::api {
 /// A call of the problem: dense, or with given lists where density < 1.
 AttentionConfig trialCall(const autotune::ProblemShape &problem,
                           const BlockLists *lists, int threads);
+
+/// True for a kernel of the backward pass, whose trials are calls of
+/// attentionBackward.
+bool isOfBackward(const std::string &kernel);
 
 /// Where and how candidates are tried.
 struct TrialSetup {
@@ -44,9 +49,10 @@ struct TrialSetup {
 /// What problems that are tried one after the other share.
 class TrialSession {
 public:
-  /// One set of buffers.
+  /// One set of buffers; the last four for gradients alone.
   struct Buffers {
     Tensor q, k, v, o;
+    Tensor lse, dq, dk, dv;
   };
 
   /// Fills `buffers` with the problem's tensors on `device`, as often as it
@@ -54,9 +60,11 @@ public:
   /// already. OutOfResources, Unsupported, DriverError.
   Status hold(Engine &engine, const autotune::ProblemShape &problem,
               Device device, std::uint64_t seed);
+  /// What the buffers lack for gradients of the problem that they hold.
+  Status holdGradients(Engine &engine, Device device);
 
   std::vector<Buffers> buffers;
-  /// Outcomes of checks, by class of problems and configuration.
+  /// Outcomes of checks, by kernel, class of problems and configuration.
   std::map<std::string, Result<double>> checks;
 
 private:
@@ -90,10 +98,14 @@ private:
               TrialSession &session)
       : setup_(setup), problem_(problem), session_(session) {}
   Status makeBuffers();
+  /// o and lse of all buffers, by the configuration that calls have.
+  Status runForward();
   std::unique_ptr<Engine> newEngine(const autotune::Config &config) const;
   Status prepareOn(Engine &engine) const;
   /// The engine of a configuration; the last two are kept.
   Engine &engineOf(const autotune::Config &config);
+  Status call(Engine &engine, const AttentionConfig &config,
+              const TrialSession::Buffers &buffers) const;
   Result<double> millisecondsPerCall(Engine &engine,
                                      const AttentionConfig &config, int calls);
 

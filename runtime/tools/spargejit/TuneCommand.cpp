@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `spargejit tune`: finds the fastest configuration of the attention kernel for
-// each problem of a list and appends what it measured to a file of records.
+// `spargejit tune`: finds the fastest configurations of the kernels of
+// attention and of its gradients for each problem of a list and appends what it
+// measured to a file of records.
 #include "autotune/db/RecordFile.h"
 #include "kernels_ir/embed/EmbeddedTexts.h"
 #include "runtime/api/tune/FirstUse.h"
 #include "runtime/jit/CodeGenerator.h"
+#include "runtime/jit/KernelCompiler.h"
 #include "runtime/tools/spargejit/Commands.h"
 #include "runtime/tools/spargejit/options/OptionChecks.h"
 #include "runtime/tools/spargejit/options/ProblemOptions.h"
@@ -14,10 +16,12 @@
 #include "runtime/tools/spargejit/report/Note.h"
 #include "runtime/tools/spargejit/report/Progress.h"
 #include "runtime/tools/spargejit/tune/CheckCandidate.h"
+#include "runtime/tools/spargejit/tune/CheckGradients.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -29,19 +33,26 @@ using autotune::ProblemShape;
 using autotune::SearchOutcome;
 using Json = nlohmann::ordered_json;
 
-constexpr const char *kKernel = "attention_fwd";
+/// Those that have a space on some device, in the order of their use.
+constexpr const char *kKernels[] = {"attention_fwd", "attention_bwd_q",
+                                    "attention_bwd_kv"};
+/// Gradients are measured with the mask block that methods have by default.
+constexpr std::int64_t kTrainedMaskBlockKv = 64;
 constexpr const char *kDetails =
-    R"(Each candidate is compiled, compared with the float64 reference on small shapes
-with guard zones around its output, and timed on buffers that take turns; the
-winner meets the default once more, in turns, and has to be faster by more than
-the spread of both. Every result is appended to the file as it comes: after
-Ctrl-C, the same command goes on where it was.
+    R"(Each candidate is compiled, compared on small shapes with a float64 reference
+(gradients: with those of the CPU in float32) with guard zones around its output,
+and timed on buffers that take turns; the winner meets the default once more, in
+turns, and has to be faster by more than the spread of both. Gradients of a list's
+problems are tuned for the usual mask block alone, by whole backward passes. Every
+result is appended to the file as it comes: after Ctrl-C, the same command goes on
+where it was.
 
 Examples:
   spargejit tune --problems wan --device cuda --records h200.jsonl
   spargejit tune --shape 1,2,4096,128 --density 0.05 --records host.jsonl)";
 
 struct TuneOptions {
+  std::vector<std::string> kernels;
   std::vector<std::string> problems;
   std::string shape;
   double density = 1;
@@ -50,8 +61,8 @@ struct TuneOptions {
   bool causal = false;
   std::string device = "cpu";
   std::string records;
-  int best = 24;
-  int random = 6;
+  int best = 16;
+  int random = 4;
   int count = 30;
   std::uint64_t seed = 1;
   bool json = false;
@@ -87,32 +98,22 @@ Result<std::vector<ProblemShape>> problemsOf(const TuneOptions &options) {
   return problems;
 }
 
-/// About how many seconds a candidate takes, for the time left alone: a fixed
-/// part, and some eight calls at a speed of the device's order.
-double candidateSeconds(const TuneOptions &options,
-                        const ProblemShape &problem) {
-  constexpr double kFixed = 0.3, kCalls = 8;
-  const double speed = options.device == "cpu" ? 1e11 : 5e14;
-  const double operations =
-      4.0 * problem.density * static_cast<double>(problem.headDim) *
-      static_cast<double>(problem.batch * problem.qHeads) *
-      static_cast<double>(problem.qLen) * static_cast<double>(problem.kvLen);
-  return kFixed + kCalls * operations / speed;
-}
-
-/// How candidates are tried here: against the float64 reference.
-Result<api::TrialSetup> setupOf(const TuneOptions &options) {
+/// How candidates are tried here: against a reference.
+Result<api::TrialSetup> setupOf(const TuneOptions &options,
+                                const std::string &kernel) {
   auto engine = api::Engine::process();
   if (!engine)
     return engine.status();
   const Device device = deviceNamed(options.device);
-  auto environment = (*engine)->tuningEnvironment(device, kKernel);
+  auto environment = (*engine)->tuningEnvironment(device, kernel);
   if (!environment)
     return environment.status();
   const std::uint64_t seed = options.seed;
-  auto check = [device, seed](api::Engine &candidate,
-                              const ProblemShape &problem) {
-    return checkCandidate(candidate, problem, device, seed);
+  const auto compare =
+      api::isOfBackward(kernel) ? checkGradients : checkCandidate;
+  auto check = [device, seed, compare](api::Engine &candidate,
+                                       const ProblemShape &problem) {
+    return compare(candidate, problem, device, seed);
   };
   return api::TrialSetup{jit::builtInCodeGenerator(),
                          kernels_ir::embeddedTexts(),
@@ -120,22 +121,49 @@ Result<api::TrialSetup> setupOf(const TuneOptions &options) {
                          **engine,
                          device,
                          *std::move(environment),
-                         kKernel,
+                         kernel,
                          check,
                          0,
                          seed};
 }
 
-Result<SearchOutcome> tuneOne(const TuneOptions &options,
-                              const api::TrialSetup &setup,
-                              const ProblemShape &problem,
+/// A kernel and a problem.
+struct Search {
+  std::shared_ptr<const api::TrialSetup> setup;
+  ProblemShape problem;
+};
+
+Target targetOf(const api::TrialSetup &setup) {
+  Target target;
+  target.architecture = setup.environment.target;
+  return target;
+}
+
+/// About how many seconds a candidate takes, for the time left alone: a fixed
+/// part, and some eight calls at a speed of the device's order.
+double candidateSeconds(const TuneOptions &options, const Search &search) {
+  const ProblemShape &problem = search.problem;
+  constexpr double kFixed = 0.3, kCalls = 8;
+  const double speed = options.device == "cpu" ? 1e11 : 5e14;
+  const double operations =
+      4.0 * problem.density * static_cast<double>(problem.headDim) *
+      static_cast<double>(problem.batch * problem.qHeads) *
+      static_cast<double>(problem.qLen) * static_cast<double>(problem.kvLen);
+  // Seven products in place of two.
+  const double products = api::isOfBackward(search.setup->kernel) ? 3.5 : 1;
+  return kFixed + kCalls * products * operations / speed;
+}
+
+Result<SearchOutcome> tuneOne(const TuneOptions &options, const Search &what,
                               api::TrialSession &session,
                               report::Progress &progress) {
+  const api::TrialSetup &setup = *what.setup;
+  const ProblemShape &problem = what.problem;
   auto device = api::TrialDevice::open(setup, problem, session);
   if (!device)
     return device.status();
-  auto search =
-      api::searchFor(setup.texts, setup.environment.target, kKernel, problem);
+  auto search = api::searchFor(setup.texts, setup.environment.target,
+                               setup.kernel, problem);
   if (!search)
     return search.status();
   autotune::SearchRequest &request = search->request;
@@ -156,25 +184,27 @@ Result<SearchOutcome> tuneOne(const TuneOptions &options,
   }
   // A small space has fewer candidates than may be measured: their share of the
   // time stays.
-  const double seconds = candidateSeconds(options, problem);
+  const double seconds = candidateSeconds(options, what);
   return autotune::searchConfigs(
       search->space, request, **device, earlier,
       [&](const autotune::TuningRecord &record) {
         return autotune::appendRecords(options.records, {record});
       },
       [&](const autotune::SearchProgress &state) {
-        progress.step(
-            fmt::format("{}, {} of {}", problem.name, state.done, state.total),
-            seconds * (options.best + options.random + 1) / state.total);
+        progress.step(fmt::format("{} {}, {} of {}", setup.kernel, problem.name,
+                                  state.done, state.total),
+                      seconds * (options.best + options.random + 1) /
+                          state.total);
         return true;
       });
 }
 
-Json outcomeAsJson(const ProblemShape &problem, const SearchOutcome &outcome) {
+Json outcomeAsJson(const Search &search, const SearchOutcome &outcome) {
   Json rejected = Json::object();
   for (const auto &[reason, count] : outcome.rejected)
     rejected[reason] = count;
-  return {{"problem", problem.name},
+  return {{"kernel", search.setup->kernel},
+          {"problem", search.problem.name},
           {"space", outcome.spaceSize},
           {"rejected", rejected},
           {"measured", outcome.measured},
@@ -186,40 +216,68 @@ Json outcomeAsJson(const ProblemShape &problem, const SearchOutcome &outcome) {
           {"config", outcome.chosen.config}};
 }
 
-void printOutcome(const ProblemShape &problem, const SearchOutcome &outcome) {
+void printOutcome(const Search &search, const SearchOutcome &outcome) {
   const double gain =
       100 * (outcome.defaultRecord.medianUs / outcome.chosen.medianUs - 1);
-  fmt::print("{}: default {:.1f} us, {} {:.1f} us ({:+.1f} %) [{}]\n",
-             problem.name, outcome.defaultRecord.medianUs,
+  fmt::print("{} {}: default {:.1f} us, {} {:.1f} us ({:+.1f} %) [{}]\n",
+             search.setup->kernel, search.problem.name,
+             outcome.defaultRecord.medianUs,
              outcome.chosen.isWinner ? "tuned" : "kept",
              outcome.chosen.medianUs, outcome.chosen.isWinner ? gain : 0.0,
              autotune::describeConfig(outcome.chosen.config));
 }
 
-Result<int> tune(const TuneOptions &options) {
+/// What is searched: problem by problem, which share their buffers, and in each
+/// kernel by kernel.
+Result<std::vector<Search>> searchesOf(const TuneOptions &options) {
   auto problems = problemsOf(options);
   if (!problems)
     return problems.status();
   if (problems->empty())
     failUsage("--problems", "expected --problems or --shape");
+  std::vector<std::shared_ptr<const api::TrialSetup>> setups;
+  for (const std::string kernel : kKernels) {
+    const bool isNamed =
+        std::count(options.kernels.begin(), options.kernels.end(), kernel) > 0;
+    if (!options.kernels.empty() && !isNamed)
+      continue;
+    auto setup = setupOf(options, kernel);
+    if (!setup)
+      return setup.status();
+    if (isNamed ||
+        jit::findKernelFile(setup->texts, targetOf(*setup), kernel + ".tuning"))
+      setups.push_back(
+          std::make_shared<const api::TrialSetup>(*std::move(setup)));
+  }
+  std::vector<Search> searches;
+  for (const ProblemShape &problem : *problems)
+    for (const auto &setup : setups)
+      if (!api::isOfBackward(setup->kernel) || !options.shape.empty() ||
+          problem.maskBlockKv == kTrainedMaskBlockKv)
+        searches.push_back({setup, problem});
+  return searches;
+}
+
+Result<int> tune(const TuneOptions &options) {
+  auto searches = searchesOf(options);
+  if (!searches)
+    return searches.status();
   report::Progress progress;
   double seconds = 0;
-  for (const ProblemShape &problem : *problems)
-    seconds += candidateSeconds(options, problem);
+  for (const Search &search : *searches)
+    seconds += candidateSeconds(options, search);
   progress.expect(seconds * (options.best + options.random + 1));
-  auto setup = setupOf(options);
-  if (!setup)
-    return setup.status();
   api::TrialSession session;
   Json results = Json::array();
-  for (const ProblemShape &problem : *problems) {
-    auto outcome = tuneOne(options, *setup, problem, session, progress);
+  for (const Search &search : *searches) {
+    auto outcome = tuneOne(options, search, session, progress);
     if (!outcome)
-      return Status(outcome.status()).withContext(problem.name);
+      return Status(outcome.status())
+          .withContext(search.setup->kernel + " " + search.problem.name);
     if (options.json)
-      results.push_back(outcomeAsJson(problem, *outcome));
+      results.push_back(outcomeAsJson(search, *outcome));
     else
-      printOutcome(problem, *outcome);
+      printOutcome(search, *outcome);
   }
   progress.finish();
   if (options.json)
@@ -261,6 +319,12 @@ CommandBody addTuneCommand(CLI::App &app) {
   CLI::App *command =
       app.add_subcommand("tune", "Find and record the fastest configurations");
   command->footer(kDetails);
+  command
+      ->add_option("--kernels", options->kernels,
+                   "Kernels to tune (all that can be)")
+      ->type_name("KERNEL")
+      ->delimiter(',')
+      ->check(oneOf({kKernels[0], kKernels[1], kKernels[2]}));
   command
       ->add_option("--problems", options->problems,
                    fmt::format("Lists of problems: {}",

@@ -9,12 +9,12 @@
 #include "runtime/tools/spargejit/SystemProbe.h"
 #include "runtime/tools/spargejit/problem/ElementTypes.h"
 #include "runtime/tools/spargejit/problem/SyntheticInputs.h"
+#include "runtime/tools/spargejit/tune/CandidateShapes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace spargejit::tool {
 
@@ -22,59 +22,9 @@ namespace {
 
 using autotune::ProblemShape;
 
-/// Rows of poison before and after o and lse, in every head.
-constexpr std::int64_t kGuardRows = 3;
-/// NaN in every type: what is not written is found as well.
-constexpr unsigned char kPoison = 0xff;
 /// Relative L2 error that no right kernel comes near: the bounds of
 /// tests/reference/Comparison for 16-bit types, doubled.
 constexpr double kWorstRelativeL2 = 1e-2;
-
-/// Rows 3 to length + 3 of each head of a tensor with as many to spare.
-TensorView insideOf(const Tensor &guarded) {
-  TensorView view = guarded.view();
-  view.sizes[2] -= 2 * kGuardRows;
-  view.data = static_cast<char *>(view.data) +
-              kGuardRows * view.strides[2] *
-                  static_cast<std::int64_t>(dataTypeSize(view.dtype));
-  return view;
-}
-
-/// True when all of the spare rows are as they were poisoned.
-bool guardsAreIntact(const Tensor &guarded) {
-  const TensorView &view = guarded.view();
-  const auto rowBytes =
-      static_cast<std::int64_t>(dataTypeSize(view.dtype)) * view.strides[2];
-  const auto *bytes = static_cast<const unsigned char *>(view.data);
-  for (std::int64_t head = 0; head < view.sizes[0] * view.sizes[1]; ++head)
-    for (std::int64_t row = 0; row < view.sizes[2]; ++row) {
-      if (row >= kGuardRows && row < view.sizes[2] - kGuardRows)
-        continue;
-      const auto *begin = bytes + (head * view.sizes[2] + row) * rowBytes;
-      if (std::any_of(begin, begin + rowBytes,
-                      [](unsigned char byte) { return byte != kPoison; }))
-        return false;
-    }
-  return true;
-}
-
-/// Small shapes with every edge: one row, a whole number of blocks, ragged
-/// ends on both sides, grouped heads.
-std::vector<ProblemShape> smallShapes(const ProblemShape &problem) {
-  std::vector<ProblemShape> shapes;
-  for (auto [qLen, kvLen] :
-       {std::pair<std::int64_t, std::int64_t>(1, 67), {256, 512}, {301, 997}}) {
-    ProblemShape shape = problem;
-    shape.batch = 1;
-    shape.qHeads = 2;
-    shape.kvHeads = qLen == 301 ? 1 : 2;
-    shape.qLen = qLen;
-    shape.kvLen = kvLen;
-    shape.density = problem.density < 1 ? 0.4 : 1;
-    shapes.push_back(shape);
-  }
-  return shapes;
-}
 
 /// Everything that one checked call reads and writes, in one memory.
 struct CheckedCall {
@@ -110,12 +60,6 @@ struct CheckedCall {
   }
 };
 
-void poison(const Tensor &tensor) {
-  std::memset(tensor.view().data, kPoison,
-              static_cast<std::size_t>(tensor.view().elementCount()) *
-                  dataTypeSize(tensor.view().dtype));
-}
-
 /// Inputs, poisoned outputs and lists of a shape, on the CPU.
 Result<CheckedCall> makeCheckedCall(const ProblemShape &shape,
                                     std::uint64_t seed) {
@@ -127,14 +71,10 @@ Result<CheckedCall> makeCheckedCall(const ProblemShape &shape,
   auto lists = api::randomLists(shape, seed);
   if (!lists.ok())
     return lists.status();
-  const std::int64_t rows = shape.qLen + 2 * kGuardRows;
-  auto o =
-      Tensor::allocate(shape.dtype, {1, shape.qHeads, rows, shape.headDim});
-  auto lse = Tensor::allocate(DataType::Float32, {1, shape.qHeads, rows});
+  auto o = guardedTensor(shape.dtype, shape.qHeads, shape.qLen, shape.headDim);
+  auto lse = guardedTensor(DataType::Float32, shape.qHeads, shape.qLen, 0);
   if (!o.ok() || !lse.ok())
     return o.ok() ? lse.status() : o.status();
-  poison(*o);
-  poison(*lse);
   return CheckedCall{shape, inputs->q, inputs->k, inputs->v, *o, *lse, *lists};
 }
 
@@ -203,7 +143,7 @@ Result<double> checkShape(api::Engine &engine, const ProblemShape &shape,
 Result<double> checkCandidate(api::Engine &engine, const ProblemShape &problem,
                               Device device, std::uint64_t seed) {
   double worst = 0;
-  for (const ProblemShape &shape : smallShapes(problem)) {
+  for (const ProblemShape &shape : smallShapes(problem, 1)) {
     auto error = checkShape(engine, shape, device, ++seed);
     if (!error.ok())
       return error;
