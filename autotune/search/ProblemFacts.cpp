@@ -4,12 +4,19 @@
 #include "autotune/search/ProblemFacts.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace spargejit::autotune {
 
 Values factsOf(const ProblemShape &problem) {
-  const double visited = problem.density * static_cast<double>(problem.kvLen);
+  // As many blocks as top-k takes of this ratio: trunc(ratio * blocks).
+  const std::int64_t blocks =
+      (problem.kvLen + problem.maskBlockKv - 1) / problem.maskBlockKv;
+  const auto listed =
+      static_cast<std::int64_t>(problem.density * static_cast<double>(blocks));
+  const std::int64_t visited =
+      problem.density < 1
+          ? std::max<std::int64_t>(1, listed) * problem.maskBlockKv
+          : problem.kvLen;
   return {
       {"head_dim", problem.headDim},
       {"mask_block_q", problem.maskBlockQ},
@@ -20,7 +27,7 @@ Values factsOf(const ProblemShape &problem) {
       {"heads", problem.batch * problem.qHeads},
       {"q_len", problem.qLen},
       {"kv_len", problem.kvLen},
-      {"visited_keys", std::max<std::int64_t>(1, std::llround(visited))}};
+      {"visited_keys", std::max<std::int64_t>(1, visited)}};
 }
 
 } // namespace spargejit::autotune

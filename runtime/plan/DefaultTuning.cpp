@@ -57,8 +57,9 @@ Tuning sm90SelectionTuning(const ProblemClass &kind) {
 /// bench/results/2026-11-30-h200-attention-fwd.md. Consumer warpgroups have 64
 /// query rows each, and with the producer's they fill a multiprocessor's 65536
 /// registers: 128 · (40 + 2 · 232), or 128 · (32 + 3 · 160) where short rows
-/// leave room for a third. Rings of two stages and more, as far as 16-bit
-/// elements fit 227 KiB.
+/// leave room for a third. A key costs the same in tiles of 128 and 160; one
+/// warpgroup alone gains from the longer step, which leaves room for two k
+/// slots. Rings of two stages and more, as far as 16-bit elements fit 227 KiB.
 Tuning sm90Tuning(const ProblemClass &kind, bool hasLists) {
   constexpr std::int64_t kRowsPerWarp = 16;
   const bool isShort = kind.headDim <= 64;
@@ -66,7 +67,12 @@ Tuning sm90Tuning(const ProblemClass &kind, bool hasLists) {
   const std::int64_t tileQ = hasLists ? kind.maskBlockQ : isShort ? 192 : 128;
   // Scores and weights of a third warpgroup's threads fit 160 registers up to
   // 112 keys.
-  const std::int64_t tileKv = kind.headDim > 128 ? 64 : tileQ > 128 ? 112 : 128;
+  // A causal mask takes registers that then spill.
+  const bool isLong = kind.headDim == 128 && tileQ == 64 && !kind.causal;
+  const std::int64_t tileKv = kind.headDim > 128 ? 64
+                              : tileQ > 128      ? 112
+                              : isLong           ? 160
+                                                 : 128;
   const std::int64_t keyBox =
       hasLists ? std::gcd(tileKv, kind.maskBlockKv) : tileKv;
   return {{"tile_q", tileQ},
@@ -75,7 +81,7 @@ Tuning sm90Tuning(const ProblemClass &kind, bool hasLists) {
           {"boxes", tileKv / keyBox},
           {"swizzle_bytes", kind.headDim % 64 == 32 ? 64 : 128},
           {"q_stages", kind.headDim > 192 ? 1 : 2},
-          {"k_stages", 3},
+          {"k_stages", isLong ? 2 : 3},
           {"v_stages", isShort ? 3 : 2},
           {"consumer_warps", tileQ / kRowsPerWarp},
           {"producer_registers", tileQ > 128 ? 32 : 40},
