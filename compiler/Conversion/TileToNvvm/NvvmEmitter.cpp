@@ -160,8 +160,8 @@ LogicalResult NvvmEmitter::emitOp(Operation *op) {
             tile::ScratchOp, tile::StageOp, tile::DotStagedOp, tile::SpreadOp,
             tile::RowLoadOp, tile::RowStoreOp, tile::TotalOp, tile::PickOp,
             tile::RankOp, tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
-            tile::StoreScalarOp, tile::SumRowsOp, scf::ForOp, scf::IfOp,
-            scf::WhileOp>([&](auto o) { return emit(o); })
+            tile::StoreScalarOp, tile::SumRowsOp, tile::LoadRunOp, scf::ForOp,
+            scf::IfOp, scf::WhileOp>([&](auto o) { return emit(o); })
       .Default([&](Operation *o) {
         auto select = dyn_cast<arith::SelectOp>(o);
         if (select && isa<tile::CursorType>(select.getType()))

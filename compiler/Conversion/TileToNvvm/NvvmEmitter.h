@@ -175,6 +175,7 @@ private:
   LogicalResult emit(tile::RowScatterOp op);
   LogicalResult emit(tile::FillRestOp op);
   LogicalResult emit(tile::StoreScalarOp op);
+  LogicalResult emit(tile::LoadRunOp op);
   LogicalResult storeRow(tile::StoreOp op);
 
   // NvvmRowSums.cpp

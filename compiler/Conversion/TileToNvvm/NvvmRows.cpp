@@ -53,6 +53,27 @@ LogicalResult NvvmEmitter::emit(tile::RowLoadOp op) {
   return success();
 }
 
+LogicalResult NvvmEmitter::emit(tile::LoadRunOp op) {
+  RowPlace place(cast<RankedTensorType>(op.getType()).getDimSize(0));
+  const View view = views_[op.getView()];
+  StringRef load = view.elementType.isInteger(8)
+                       ? "{ mov.u32 $0, 0; @$2 ld.global.u8 $0, [$1]; }"
+                       : "{ mov.u32 $0, 0; @$2 ld.global.b32 $0, [$1]; }";
+  Registers registers;
+  for (int64_t i = 0; i < place.registers(); ++i) {
+    Value index = p_.add(scalar(op.getFirst()), rowIndex(place, i));
+    Value isThere = arith::AndIOp::create(b_, p_.location(), inRow(place, i),
+                                          p_.lessUnsigned(index, view.rows));
+    Value pointer =
+        p_.globalPointer(view.pointer, view.elementType, p_.signExtend(index));
+    registers.push_back(
+        p_.ptx(load, "=&r,l,b,~{memory}", {pointer, isThere}, p_.i32())
+            .front());
+  }
+  hold(op.getResult(), std::move(registers));
+  return success();
+}
+
 LogicalResult NvvmEmitter::emit(tile::RowStoreOp op) {
   auto type = cast<RankedTensorType>(op.getValue().getType());
   RowPlace place(type.getDimSize(0));

@@ -26,7 +26,7 @@ bool NvvmEmitter::isForTeams(Operation *op) {
              tile::RowStoreOp, tile::TotalOp, tile::PickOp, tile::RankOp,
              tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
              tile::StoreScalarOp, tile::SumRowsOp, tile::RowDotsOp,
-             tile::ScatterAtOp>(op);
+             tile::ScatterAtOp, tile::LoadRunOp>(op);
 }
 
 bool NvvmEmitter::isForRoles(Operation *op) {

@@ -46,6 +46,19 @@ LogicalResult RowDotsOp::verify() {
   return success();
 }
 
+LogicalResult LoadRunOp::verify() {
+  ViewType view = getView().getType();
+  Type element = view.getElementType();
+  if (view.getRank() != 1 ||
+      !(element.isInteger(8) || element.isInteger(32))) // C1
+    return emitOpError() << "expects a view of rank 1 and i8 or i32, got "
+                         << view;
+  RankedTensorType result = tensorType(getResult());
+  if (result.getRank() != 1 || !result.getElementType().isInteger(32)) // C2
+    return emitOpError() << "expects a rank-1 tensor of i32, got " << result;
+  return success();
+}
+
 LogicalResult TotalOp::verify() {
   RankedTensorType source = tensorType(getSource());
   Type element = source.getElementType();

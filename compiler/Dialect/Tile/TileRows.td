@@ -43,6 +43,21 @@ def Tile_RowDotsOp : Tile_Op<"row_dots", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def Tile_LoadRunOp : Tile_Op<"load_run", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads neighbouring elements of a vector view, zeros beyond the end";
+  let description = [{
+    result[i] = view[first + i] where that lies inside the view, else 0 (memory
+    beyond the end is not touched). Bytes are widened without a sign.
+
+    C1: the view has rank 1 and i8 or i32 elements.
+    C2: the result is a rank-1 tensor of i32.
+  }];
+  let arguments = (ins Tile_ViewType:$view, Index:$first);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$view `[` $first `]` attr-dict `:` qualified(type($view)) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Tile_TotalOp : Tile_Op<"total", [Pure]> {
   let summary = "Sum or maximum of all elements";
   let description = [{

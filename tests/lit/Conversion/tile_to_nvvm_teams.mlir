@@ -91,3 +91,22 @@ tile.kernel @sums(%x: !tile.global<4 x bf16>, %y: !tile.global<4 x f32>) paramet
   %sum = tile.sum_rows %view[%c0 to %c64] : !tile.view<2 x bf16> -> tensor<72xf32>
   tile.store %sum, %to[%warp, %c0] : tensor<72xf32>, !tile.view<2 x f32>
 }
+
+// -----
+
+// Each of a lane's four elements where it lies inside the view; bytes are widened.
+// CHECK-LABEL: llvm.func @runs(
+// CHECK-COUNT-4: ld.global.u8
+// CHECK-COUNT-4: ld.global.b32
+// CHECK-NOT: ld.global
+tile.kernel @runs(%x: !tile.global<4 x i8>, %y: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %member, %warp = tile.team members 1 warps 4 ctas 2 : index, index
+  %bytes = tile.slice %x[%c0, %c0, %c0] : !tile.global<4 x i8> -> !tile.view<1 x i8>
+  %words = tile.slice %y[%c0, %c0, %c0] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+  %a = tile.load_run %bytes[%warp] : !tile.view<1 x i8> -> tensor<128xi32>
+  %b = tile.load_run %words[%warp] : !tile.view<1 x i32> -> tensor<128xi32>
+  %sum = arith.addi %a, %b : tensor<128xi32>
+  %total = tile.total sum %sum : tensor<128xi32> -> i32
+  tile.store_scalar %total, %words[%c0] : i32, !tile.view<1 x i32>
+}

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one warp does with rank-1 tensors: sum_rows, total, pick, rank, scatter,
-// row_scatter, fill_rest, store_scalar, row_dots, scatter_at.
+// What one warp does with rank-1 tensors: sum_rows, load_run, total, pick, rank,
+// scatter, row_scatter, fill_rest, store_scalar, row_dots, scatter_at.
 // RUN: sparge-opt %s | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --tile-specialise="parameters=n=64,dim=72,elem=bfloat16" | FileCheck %s --check-prefix=FIXED
 
 // CHECK-LABEL: tile.kernel @rows
 // CHECK: %[[SUM:.*]] = tile.sum_rows %{{.*}}[%[[C0:.*]] to %[[C0]]] : !tile.view<2 x !tile.element<"elem">> -> tensor<?xf32, #tile.sizes<dim>>
+// CHECK: tile.load_run %{{.*}}[%[[C0]]] : !tile.view<1 x i8> -> tensor<32xi32>
+// CHECK: tile.load_run %{{.*}}[%[[C0]]] : !tile.view<1 x i32> -> tensor<?xi32, #tile.sizes<n>>
 // CHECK: tile.total max %[[SUM]] : tensor<?xf32, #tile.sizes<dim>> -> f32
 // CHECK: %[[IOTA:.*]] = tile.iota
 // CHECK: %[[TOTAL:.*]] = tile.total sum %[[IOTA]] : tensor<32xi32> -> i32
@@ -21,7 +23,7 @@
 // CHECK: tile.scatter_at %[[IOTA]] at %[[IOTA]], %[[RANK]] where %[[WHERE]] into %{{.*}} : tensor<32xi32>, tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<2 x i32>
 // FIXED: tile.sum_rows {{.*}} : !tile.view<2 x bf16> -> tensor<72xf32>
 // FIXED: tile.row_dots {{.*}} columns 72 : !tile.view<2 x bf16>
-tile.kernel @rows(%x: !tile.global<4 x !tile.element<"elem">>, %l: !tile.global<4 x i32>) parameters [elem, n, dim] grid %x by n {
+tile.kernel @rows(%x: !tile.global<4 x !tile.element<"elem">>, %l: !tile.global<4 x i32>, %m: !tile.global<4 x i8>) parameters [elem, n, dim] grid %x by n {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
   %member, %warp = tile.team members 1 warps 4 ctas 1 : index, index
@@ -29,6 +31,9 @@ tile.kernel @rows(%x: !tile.global<4 x !tile.element<"elem">>, %l: !tile.global<
   %view = tile.slice %x[%c0, %c0] : !tile.global<4 x !tile.element<"elem">> -> !tile.view<2 x !tile.element<"elem">>
   %list = tile.slice %l[%c0, %c0, %c0] : !tile.global<4 x i32> -> !tile.view<1 x i32>
   %sum = tile.sum_rows %view[%c0 to %c0] : !tile.view<2 x !tile.element<"elem">> -> tensor<?xf32, #tile.sizes<dim>>
+  %flags = tile.slice %m[%c0, %c0, %c0] : !tile.global<4 x i8> -> !tile.view<1 x i8>
+  %bytes = tile.load_run %flags[%c0] : !tile.view<1 x i8> -> tensor<32xi32>
+  %words = tile.load_run %list[%c0] : !tile.view<1 x i32> -> tensor<?xi32, #tile.sizes<n>>
   %max = tile.total max %sum : tensor<?xf32, #tile.sizes<dim>> -> f32
   %iota = tile.iota : tensor<32xi32>
   %total = tile.total sum %iota : tensor<32xi32> -> i32

@@ -184,3 +184,21 @@ tile.kernel @scatter_at_c2_size(%x: !tile.global<4 x i32>) parameters [n] grid %
   // expected-error @below {{expects positions of i32 and a mask of i1 of the values' size, got 'tensor<16xi32>' and 'tensor<32xi1>'}}
   tile.scatter_at %i at %i, %j where %w into %v : tensor<32xi32>, tensor<32xi32>, tensor<16xi32>, tensor<32xi1>, !tile.view<2 x i32>
 }
+
+// -----
+
+tile.kernel @load_run_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %v = tile.slice %x[%c0, %c0, %c0] : !tile.global<4 x f32> -> !tile.view<1 x f32>
+  // expected-error @below {{expects a view of rank 1 and i8 or i32, got '!tile.view<1 x f32>'}}
+  %r = tile.load_run %v[%c0] : !tile.view<1 x f32> -> tensor<32xi32>
+}
+
+// -----
+
+tile.kernel @load_run_c2(%x: !tile.global<4 x i8>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %v = tile.slice %x[%c0, %c0, %c0] : !tile.global<4 x i8> -> !tile.view<1 x i8>
+  // expected-error @below {{expects a rank-1 tensor of i32, got 'tensor<32xf32>'}}
+  %r = tile.load_run %v[%c0] : !tile.view<1 x i8> -> tensor<32xf32>
+}
