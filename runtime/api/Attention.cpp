@@ -137,8 +137,11 @@ Engine::findPrepared(const Call &call, const Plan &plan, PlanScope scope) {
       plan::tunedProblem(**forward, call.problem, call.config));
   auto prepared = call.entry.prepared.get(plan, call.problem.kind, scope,
                                           call.config, tuned);
-  if (!prepared.ok())
-    return nameCommand(prepared.status(), call.config, call.problem.kind,
+  Status status = prepared.status();
+  if (status.ok() && call.config.blockMask)
+    status = call.device().prepareListsFromMask(call.config);
+  if (!status.ok())
+    return nameCommand(status, call.config, call.problem.kind,
                        call.device().target(), plan->isBackward());
   return prepared;
 }

@@ -50,7 +50,11 @@ Tuning sm90SelectionTuning(const ProblemClass &kind) {
           {"team_warps", isSmall ? 4 : 8},
           {"team_ctas", kind.headDim > 128 ? 1
                         : isSmall          ? 4
-                                           : 2}};
+                                           : 2},
+          {"list_warps", 8},
+          {"list_rows", 8},
+          {"list_run", 256},
+          {"list_ctas", 4}};
 }
 
 /// kernels/sm90, by what was fastest in

@@ -8,6 +8,7 @@
 #include "runtime/jit/AssembleWithPtxas.h"
 #include "runtime/jit/DeviceJit.h"
 #include "runtime/plan/DefaultTuning.h"
+#include "runtime/plan/MaskLists.h"
 #include "runtime/plan/Planner.h"
 #include "spargejit/library.h"
 
@@ -39,7 +40,7 @@ Target hopper() {
   return target;
 }
 
-class KernelMatrix : public testing::TestWithParam<std::int64_t> {
+class KernelAssembly : public testing::Test {
 protected:
   void SetUp() override {
     if (!settings_.ptxas.empty())
@@ -111,7 +112,11 @@ protected:
   int assembled_ = 0;
 };
 
+class KernelMatrix : public KernelAssembly,
+                     public testing::WithParamInterface<std::int64_t> {};
+
 class TensorCoreWidths : public KernelMatrix {};
+class MaskLists : public KernelAssembly {};
 INSTANTIATE_TEST_SUITE_P(HeadDim, TensorCoreWidths,
                          testing::Values(64, 96, 128, 192, 256),
                          testing::PrintToStringParamName());
@@ -154,6 +159,18 @@ TEST_P(TensorCoreWidths, AssembleGradients) {
   expectCleanKernel("attention_bwd_delta", kind, false);
   expectCleanKernel("invert_blocks", kind, true);
   EXPECT_EQ(assembled_, 2 * 2 * 5 + 2);
+}
+
+// What is part of no method.
+TEST_F(MaskLists, Assemble) {
+  const KernelSpec spec = plan::maskListsSpec(jit_.target());
+  auto text = jit_.text(spec.kernel);
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  ASSERT_EQ((*text)->parameters.size(), spec.parameters.size());
+  auto code = jit_.code(spec, **text);
+  ASSERT_TRUE(code.ok()) << code.status().message();
+  EXPECT_EQ((*code)->launch.slotCount(), 25);
+  EXPECT_EQ((*code)->launch.gridTile, 8);
 }
 
 class OtherWidths : public KernelMatrix {};

@@ -77,6 +77,9 @@ public:
   /// Waits for all work given to the device.
   virtual Status synchronise() = 0;
 
+  /// Compiles and loads what listsFromMask() needs, where that has not been
+  /// done; InvalidArgument, asking for prepare(), in a capture.
+  virtual Status prepareListsFromMask(const AttentionConfig &config) = 0;
   /// The functions of BlockListOps.h.
   virtual Status listsFromMask(const TensorView &mask,
                                const TensorView &indices,

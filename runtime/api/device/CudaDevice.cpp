@@ -6,6 +6,7 @@
 #include "runtime/api/BlockListOps.h"
 #include "runtime/api/Checks.h"
 #include "runtime/base/TensorBytes.h"
+#include "runtime/plan/MaskLists.h"
 
 #include <fmt/format.h>
 
@@ -18,13 +19,6 @@ namespace {
 
 cuda::StreamHandle streamOf(const AttentionConfig &config) {
   return static_cast<cuda::StreamHandle>(config.stream);
-}
-
-Status refuseMask(const Target &target) {
-  return Status(ErrorCode::Unsupported,
-                fmt::format("config.blockMask: expected lists (config.lists) "
-                            "in place of a mask on {}, got a mask",
-                            target.architecture));
 }
 
 /// The lists in host memory, after the work on the stream.
@@ -154,8 +148,11 @@ Status CudaDevice::checkSupport(const plan::AttentionProblem &problem,
                    "config.softmaxScale: expected a number above 0 on {}, got "
                    "{}",
                    architecture, problem.softmaxScale);
-  if (config.blockMask)
-    checks.also(refuseMask(target()));
+  if (config.blockMask && config.blockMask->rank == 4)
+    checks.supported(config.blockMask->strides[3] == 1 ||
+                         config.blockMask->sizes[3] <= 1,
+                     "config.blockMask.strides[3]: expected 1 on {}, got {}",
+                     architecture, config.blockMask->strides[3]);
   for (auto [name, length] :
        {std::pair("q", problem.qLen), std::pair("k", problem.kvLen)})
     checks.supported(length <= kMaxLength,
@@ -201,9 +198,29 @@ Status CudaDevice::write(const void *from, void *to, std::int64_t bytes) {
   return cuda::copyFromHost(*context_, from, to, bytes, nullptr);
 }
 
-Status CudaDevice::listsFromMask(const TensorView &, const TensorView &,
-                                 const TensorView &, const AttentionConfig &) {
-  return refuseMask(target());
+Result<std::shared_ptr<const DeviceKernel>>
+CudaDevice::maskKernel(const AttentionConfig &config) {
+  if (auto kept = maskKernel_.find(0))
+    return *std::move(kept);
+  if (Status status = mayPrepare(config); !status)
+    return status;
+  using Outcome = Result<std::shared_ptr<const DeviceKernel>>;
+  return maskKernel_.get(0, [&]() -> Outcome {
+    const KernelSpec spec = plan::maskListsSpec(target());
+    auto text = jit_.text(spec.kernel);
+    return text.ok() ? load(spec, **text) : text.status();
+  });
+}
+
+Status CudaDevice::listsFromMask(const TensorView &mask,
+                                 const TensorView &indices,
+                                 const TensorView &counts,
+                                 const AttentionConfig &config) {
+  auto kernel = maskKernel(config);
+  if (!kernel.ok())
+    return kernel.status();
+  const auto slots = plan::packMaskLists(mask, indices, counts);
+  return (*kernel)->run(slots.data(), config, false);
 }
 
 Status CudaDevice::listAllBlocks(const TensorView &indices,

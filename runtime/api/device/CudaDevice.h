@@ -43,7 +43,9 @@ public:
   Status write(const void *from, void *to, std::int64_t bytes) override;
   Status synchronise() override { return cuda::synchronise(*context_); }
 
-  /// Unsupported.
+  Status prepareListsFromMask(const AttentionConfig &config) override {
+    return maskKernel(config).status();
+  }
   Status listsFromMask(const TensorView &mask, const TensorView &indices,
                        const TensorView &counts,
                        const AttentionConfig &config) override;
@@ -62,11 +64,15 @@ private:
 
   /// Unsupported for a negative stride.
   Status checkForward(const char *name, const TensorView &view) const;
+  Result<std::shared_ptr<const DeviceKernel>>
+  maskKernel(const AttentionConfig &config);
 
   const std::unique_ptr<cuda::DeviceContext> context_;
   jit::DeviceJit &jit_;
   cuda::Workspaces workspaces_;
   SingleFlight<cache::KernelKey, DeviceKernel, cache::KernelKeyHash> loaded_;
+  /// The one that turns masks into lists, at key 0.
+  SingleFlight<int, DeviceKernel> maskKernel_;
 };
 
 } // namespace spargejit::api

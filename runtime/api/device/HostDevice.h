@@ -46,6 +46,9 @@ public:
   }
   Status synchronise() override { return Status(); }
 
+  Status prepareListsFromMask(const AttentionConfig &) override {
+    return Status();
+  }
   Status listsFromMask(const TensorView &mask, const TensorView &indices,
                        const TensorView &counts,
                        const AttentionConfig &config) override;

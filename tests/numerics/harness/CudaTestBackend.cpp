@@ -28,10 +28,7 @@ public:
 
   std::string name() const override { return "Cuda"; }
   Abilities abilities() const override {
-    return {.float32 = false,
-            .anyScale = false,
-            .masks = false,
-            .anyLayout = false};
+    return {.float32 = false, .anyScale = false, .anyLayout = false};
   }
   Device device() const override { return {DeviceKind::Cuda, 0}; }
   bool hasFences() const override { return false; }

@@ -156,6 +156,14 @@ LaunchInfo selectBlocksInfo(std::int64_t tile) {
                   tile);
 }
 
+LaunchInfo listBlocksInfo(std::int64_t tile) {
+  return makeInfo("list_blocks",
+                  {{"mask", Argument::Tensor, 4, 0},
+                   {"indices", Argument::Tensor, 4, 0},
+                   {"counts", Argument::Tensor, 3, 0}},
+                  tile);
+}
+
 LaunchInfo attentionInfo(std::int64_t tile) {
   return makeInfo("attention_fwd",
                   {{"q", Argument::Tensor, 4, 0},

@@ -27,5 +27,6 @@ MethodPlan backwardPlan();
 LaunchInfo poolInfo(std::int64_t tile);
 LaunchInfo selectBlocksInfo(std::int64_t tile);
 LaunchInfo attentionInfo(std::int64_t tile);
+LaunchInfo listBlocksInfo(std::int64_t tile);
 
 } // namespace spargejit::unit

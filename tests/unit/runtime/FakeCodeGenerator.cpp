@@ -91,6 +91,11 @@ FakeCodeGenerator::listKernelParameters(const std::string &text,
   using List = std::vector<compiler::KernelParameter>;
   if (kernel == "pool")
     return List{{"elem", true}, {"head_dim", false}, {"pool_block", false}};
+  if (kernel == "list_blocks")
+    return List{{"list_run", false},
+                {"list_rows", false},
+                {"list_warps", false},
+                {"list_ctas", false}};
   if (kernel == "select_blocks" && text.ends_with("for sm90"))
     return List{
         {"head_dim", false}, {"keep_diagonal", false}, {"keep_first", false}};
@@ -119,6 +124,8 @@ FakeCodeGenerator::compileKernel(const std::string &, const std::string &,
   } else if (spec.kernel == "select_blocks") {
     artifact.launch =
         selectBlocksInfo(spec.target.isHost() ? sizeOf(spec, "tile_rows") : 16);
+  } else if (spec.kernel == "list_blocks") {
+    artifact.launch = listBlocksInfo(sizeOf(spec, "list_rows"));
   } else {
     lastTileKv = sizeOf(spec, "tile_kv");
     if (lastTileKv == refusedTileKv)

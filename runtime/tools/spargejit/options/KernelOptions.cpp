@@ -10,6 +10,7 @@
 #include "runtime/base/Hash.h"
 #include "runtime/jit/CodeGenerator.h"
 #include "runtime/plan/DefaultTuning.h"
+#include "runtime/plan/MaskLists.h"
 #include "runtime/plan/MethodLibrary.h"
 #include "runtime/plan/Planner.h"
 #include "runtime/plan/TunedProblem.h"
@@ -357,6 +358,14 @@ kernelsOfMethod(const std::string &method, const KernelOptions &options) {
     for (KernelSpec &tuned : tunedSpecs(*source, *spec, options))
       kernels.push_back({*source, std::move(tuned), true});
     kernels.push_back({*std::move(source), *std::move(spec)});
+  }
+  // A mask of the call is made into lists by a kernel of its own.
+  KernelSpec lists = plan::maskListsSpec(targetOf(options));
+  if (plan::takesCallerLists(*plan) && hasKernel(lists.kernel, options.arch)) {
+    Result<KernelSource> source = findKernel(lists.kernel, options.arch);
+    if (!source)
+      return source.status();
+    kernels.push_back({*std::move(source), std::move(lists)});
   }
   return kernels;
 }

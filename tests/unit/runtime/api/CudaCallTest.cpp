@@ -1,174 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole calls on a GPU, on the fake code generator and the fake driver. The
-// driver's memory is the host's, and its kernel is the float64 reference, so
-// that results show what the kernel was handed.
-#include "runtime/api/Engine.h"
-#include "tests/numerics/harness/TestSeed.h"
-#include "tests/reference/Elements.h"
-#include "tests/reference/ReferenceAttention.h"
-#include "tests/unit/runtime/FakeCodeGenerator.h"
-#include "tests/unit/runtime/backend/cuda/FakeCudaTest.h"
+// Whole calls on a GPU: what kernels are handed, what is refused, what is
+// prepared.
+#include "tests/unit/runtime/api/CudaCallFixture.h"
 
-#include <gtest/gtest.h>
-
-#include <bit>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 #include <unistd.h>
 
 namespace spargejit::unit {
 namespace {
-
-constexpr Device kGpu{DeviceKind::Cuda, 0};
-
-/// The tensor at slot `first`, where there is one.
-TensorView tensorAt(const std::int64_t *slots, int first, int rank,
-                    DataType type) {
-  TensorView view;
-  view.data = std::bit_cast<void *>(slots[first]);
-  view.dtype = type;
-  view.rank = rank;
-  for (int i = 0; i < rank; ++i) {
-    view.sizes[i] = slots[first + 1 + i];
-    view.strides[i] = slots[first + 1 + rank + i];
-  }
-  return view;
-}
-
-/// attention_fwd with mask blocks of 128 x 64: reads its slots as the kernel
-/// does and writes o and lse.
-void runAttention(const FakeLaunch &launch) {
-  ASSERT_EQ(launch.entry, "attention_fwd");
-  std::vector<std::int64_t> slots(launch.parameters[0].size() / 8);
-  std::memcpy(slots.data(), launch.parameters[0].data(), 8 * slots.size());
-  auto tensor = [&](int first, int rank = 4,
-                    DataType type = DataType::BFloat16) {
-    return tensorAt(slots.data(), first, rank, type);
-  };
-  reference::AttentionArguments arguments;
-  arguments.q = tensor(0);
-  arguments.k = tensor(9);
-  arguments.v = tensor(18);
-  arguments.maskBlockQ = 128;
-  arguments.maskBlockKv = 64;
-  arguments.softmaxScale =
-      std::bit_cast<float>(static_cast<std::uint32_t>(slots[59]));
-  reference::BlockMask mask;
-  if (slots[27]) {
-    mask = reference::maskOfLists(tensor(27, 4, DataType::Int32),
-                                  tensor(36, 3, DataType::Int32),
-                                  (arguments.k.sizes[2] + 63) / 64);
-    arguments.mask = &mask;
-  }
-  reference::AttentionValues values = reference::referenceAttention(arguments);
-  const TensorView o = tensor(43), lse = tensor(52, 3, DataType::Float32);
-  std::size_t at = 0, row = 0;
-  for (std::int64_t b = 0; b < o.sizes[0]; ++b)
-    for (std::int64_t h = 0; h < o.sizes[1]; ++h)
-      for (std::int64_t i = 0; i < o.sizes[2]; ++i, ++row) {
-        for (std::int64_t d = 0; d < o.sizes[3]; ++d)
-          reference::storeElement(reference::elementAddress(o, b, h, i, d),
-                                  o.dtype, values.o[at++]);
-        if (lse.data)
-          reference::storeElement(reference::elementAddress(lse, b, h, i),
-                                  lse.dtype, values.lse[row]);
-      }
-}
-
-class CudaCallTest : public FakeCudaTest {
-protected:
-  CudaCallTest() {
-    fake_.onLaunch = runAttention;
-    config_.method = "dense";
-    config_.stream = stream(0x50);
-    auto random = numerics::randomForTest();
-    for (auto *view : {&q_, &k_, &v_, &o_}) {
-      *view = TensorView::contiguous(
-          nullptr, DataType::BFloat16,
-          {2, view == &q_ || view == &o_ ? 4 : 2, 200, 64}, kGpu);
-      memory_.emplace_back(static_cast<std::size_t>(view->elementCount() + 8),
-                           0x7fff);
-      // 16-byte aligned, as the copy engine wants it.
-      auto address = reinterpret_cast<std::uintptr_t>(memory_.back().data());
-      view->data = reinterpret_cast<void *>((address + 15) / 16 * 16);
-      for (std::int64_t i = 0; view != &o_ && i < view->elementCount(); ++i)
-        reference::storeElement(static_cast<std::uint16_t *>(view->data) + i,
-                                view->dtype, random.normal());
-    }
-    lse_ = TensorView::contiguous(lseMemory_.data(), DataType::Float32,
-                                  {2, 4, 200}, kGpu);
-    settings_.cudaDriver = fakeCudaPath();
-    makeEngine();
-  }
-
-  void makeEngine() {
-    engine_ = std::make_unique<api::Engine>(generator_, *texts_, settings_);
-  }
-  Status run() {
-    return engine_->attentionInto(o_, q_, k_, v_, config_, outputs_);
-  }
-  Status prepare() { return engine_->prepare(q_, k_, v_, config_, outputs_); }
-  void expectFailure(ErrorCode code, const std::string &message) {
-    Status status = run();
-    ASSERT_FALSE(status.ok()) << "expected: " << message;
-    EXPECT_EQ(status.code(), code);
-    EXPECT_EQ(status.message(), message);
-    EXPECT_TRUE(fake_.launches.empty());
-  }
-  /// Lists of a random mask in the fake device's memory.
-  BlockLists randomLists() {
-    auto random = numerics::randomForTest(1);
-    mask_ = reference::BlockMask(2, 4, 2, 4, false);
-    BlockLists lists{*engine_->allocate(DataType::Int32, {2, 4, 2, 4}, kGpu),
-                     *engine_->allocate(DataType::Int32, {2, 4, 2}, kGpu),
-                     128,
-                     64,
-                     200,
-                     200};
-    for (std::int64_t row = 0; row < 16; ++row) {
-      std::int32_t count = 0;
-      for (std::int32_t j = 0; j < 4; ++j) {
-        mask_.bits[static_cast<std::size_t>(4 * row + j)] = random.chance(0.5);
-        if (mask_.bits[static_cast<std::size_t>(4 * row + j)])
-          lists.indices.data<std::int32_t>()[4 * row + count++] = j;
-      }
-      lists.counts.data<std::int32_t>()[row] = count;
-    }
-    return lists;
-  }
-  void expectReference(const reference::BlockMask *mask) {
-    reference::AttentionArguments arguments{
-        q_, k_, v_, mask, 128, 64, false, config_.softmaxScale.value_or(0.125),
-        {}};
-    auto expected = reference::referenceAttention(arguments);
-    const auto *o = static_cast<const std::uint16_t *>(o_.data);
-    for (std::size_t i = 0; i < expected.o.size(); ++i)
-      ASSERT_NEAR(reference::loadElement(o + i, DataType::BFloat16),
-                  expected.o[i], 0.02)
-          << i;
-    for (std::size_t i = 0; outputs_.lse && i < expected.lse.size(); ++i) {
-      if (std::isinf(expected.lse[i]))
-        ASSERT_EQ(lseMemory_[i], expected.lse[i]);
-      else
-        ASSERT_NEAR(lseMemory_[i], expected.lse[i], 1e-5);
-    }
-  }
-
-  FakeCodeGenerator generator_;
-  Environment settings_;
-  const std::vector<kernels_ir::EmbeddedText> *texts_ = &fakeTexts();
-  std::unique_ptr<api::Engine> engine_;
-  AttentionConfig config_;
-  AttentionOutputs outputs_;
-  std::vector<std::vector<std::uint16_t>> memory_;
-  std::vector<float> lseMemory_ = std::vector<float>(2 * 4 * 200, NAN);
-  TensorView q_, k_, v_, o_, lse_;
-  reference::BlockMask mask_;
-};
 
 TEST_F(CudaCallTest, ComputesDenseAttention) {
   outputs_.lse = &lse_;
@@ -305,9 +146,10 @@ TEST_F(CudaCallTest, NamesWhatItDoesNotImplement) {
   config_.method = "block_sparse";
   config_.blockMask =
       TensorView::contiguous(bits.data(), DataType::Bool, {2, 4, 2, 4}, kGpu);
+  config_.blockMask->strides = {32, 8, 4, 2};
+  config_.blockMask->sizes[3] = 2;
   expectFailure(ErrorCode::Unsupported,
-                "config.blockMask: expected lists (config.lists) in place of a "
-                "mask on sm_90a, got a mask");
+                "config.blockMask.strides[3]: expected 1 on sm_90a, got 2");
   config_.blockMask.reset();
   config_.method = "spargeattention2";
   expectFailure(ErrorCode::Unsupported,
@@ -425,6 +267,67 @@ TEST_F(CudaCallTest, AsksForPrepareDuringACapture) {
   EXPECT_FALSE(fake_.captureBroken);
 }
 
+/// list_blocks on the fake device.
+void runListBlocks(const FakeLaunch &launch) {
+  std::vector<std::int64_t> slots(launch.parameters[0].size() / 8);
+  std::memcpy(slots.data(), launch.parameters[0].data(), 8 * slots.size());
+  ASSERT_EQ(slots.size(), 25u);
+  const TensorView mask = tensorAt(slots.data(), 0, 4, DataType::Bool);
+  const TensorView indices = tensorAt(slots.data(), 9, 4, DataType::Int32);
+  const TensorView counts = tensorAt(slots.data(), 18, 3, DataType::Int32);
+  for (std::int64_t b = 0; b < mask.sizes[0]; ++b)
+    for (std::int64_t h = 0; h < mask.sizes[1]; ++h)
+      for (std::int64_t i = 0; i < mask.sizes[2]; ++i) {
+        std::int32_t count = 0;
+        for (std::int64_t j = 0; j < mask.sizes[3]; ++j)
+          if (*static_cast<std::uint8_t *>(
+                  reference::elementAddress(mask, b, h, i, j)))
+            *static_cast<std::int32_t *>(reference::elementAddress(
+                indices, b, h, i, count++)) = static_cast<std::int32_t>(j);
+        *static_cast<std::int32_t *>(
+            reference::elementAddress(counts, b, h, i)) = count;
+      }
+}
+
+// The lists of a mask are made by a launch before the attention's, which a
+// prepared call can be captured with.
+TEST_F(CudaCallTest, MakesListsOfTheCallersMask) {
+  std::vector<kernels_ir::EmbeddedText> texts = fakeTexts();
+  texts.push_back(
+      {"kernels/sm90/list_blocks.mlir", "text of list_blocks for sm90"});
+  texts_ = &texts;
+  makeEngine();
+  fake_.onLaunch = [](const FakeLaunch &launch) {
+    launch.entry == "list_blocks" ? runListBlocks(launch)
+                                  : runAttention(launch);
+  };
+  randomLists(); // draws mask_
+  std::vector<std::uint8_t> bits(mask_.bits.begin(), mask_.bits.end());
+  config_.method = "block_sparse";
+  config_.blockMask =
+      TensorView::contiguous(bits.data(), DataType::Bool, {2, 4, 2, 4}, kGpu);
+  // Not while it is captured,
+  fake_.capturing.insert(stream(0x50));
+  expectFailure(ErrorCode::InvalidArgument,
+                "config.stream: the stream is being captured, and this call "
+                "would have to compile and load kernels: expected a prepare() "
+                "with these arguments before the capture");
+  fake_.capturing.clear();
+  ASSERT_EQ(prepare().message(), "");
+  EXPECT_TRUE(fake_.launches.empty());
+  // but then with nothing allocated or loaded.
+  fake_.calls.clear();
+  fake_.capturing.insert(stream(0x50));
+  ASSERT_EQ(run().message(), "");
+  EXPECT_EQ(fake_.callsOf("cuMemAlloc_v2"), 0);
+  EXPECT_EQ(fake_.callsOf("cuModuleLoadDataEx"), 0);
+  EXPECT_FALSE(fake_.captureBroken);
+  ASSERT_EQ(fake_.launches.size(), 2u);
+  EXPECT_EQ(fake_.launches[0].entry, "list_blocks");
+  EXPECT_FALSE(fake_.launches[1].isEarly);
+  expectReference(&mask_);
+}
+
 TEST_F(CudaCallTest, ReservesTheWorkspaceOfASelection) {
   std::vector<kernels_ir::EmbeddedText> texts = fakeTexts();
   texts.push_back({"kernels/sm90/pool.mlir", "text of pool for sm90"});
@@ -479,101 +382,6 @@ TEST_F(CudaCallTest, ReservesTheWorkspaceOfASelection) {
   EXPECT_EQ(slot(14, 18), slot(10, 18));
   EXPECT_EQ(fake_.capturedFills, 0);
   EXPECT_FALSE(fake_.captureBroken);
-}
-
-TEST_F(CudaCallTest, RefusesAKernelThatSpills) {
-  fake_.infoLog =
-      "    16 bytes stack frame, 8 bytes spill stores, 4 bytes spill "
-      "loads\nUsed 168 registers\n";
-  for (int i = 0; i < 2; ++i) {
-    Status status = run();
-    EXPECT_EQ(status.code(), ErrorCode::CompileFailed);
-    const std::string &message = status.message();
-    EXPECT_EQ(message.rfind("while assembling attention_fwd for sm_90a (", 0),
-              0u)
-        << message;
-    for (const char *part :
-         {"expected no spilled registers, got 8 bytes of stores and 4 of loads",
-          "PTX: kept where SPARGEJIT_DUMP names a folder",
-          "assembler: cuModuleLoadDataEx of ", "CUDA 13.0",
-          "\n    16 bytes stack frame"})
-      EXPECT_NE(message.find(part), std::string::npos) << part;
-  }
-  // Remembered, not made again.
-  EXPECT_EQ(fake_.callsOf("cuModuleLoadDataEx"), 1);
-}
-
-TEST_F(CudaCallTest, RefusesSpillsThatOnlyTheFunctionTells) {
-  fake_.localBytes = 8;
-  Status status = run();
-  EXPECT_EQ(status.code(), ErrorCode::CompileFailed);
-  EXPECT_NE(status.message().find("expected no stack, got 8 bytes"),
-            std::string::npos)
-      << status.message();
-}
-
-TEST_F(CudaCallTest, GivesTheAssemblersWordsAndThePtx) {
-  auto folder = std::filesystem::path(testing::TempDir()) /
-                ("cuda_call_dump_" + std::to_string(::getpid()));
-  settings_.dumpFolder = folder;
-  makeEngine();
-  fake_.failures["cuModuleLoadDataEx"] = {cuda::result::kInvalidPtx};
-  fake_.errorLog = "line 8; error : no";
-  Status status = run();
-  EXPECT_EQ(status.code(), ErrorCode::CompileFailed);
-  const std::string &message = status.message();
-  std::size_t at = message.find("PTX: ");
-  ASSERT_NE(at, std::string::npos) << message;
-  std::string path = message.substr(at + 5, message.find(';', at) - at - 5);
-  EXPECT_TRUE(std::filesystem::exists(path)) << message;
-  EXPECT_NE(path.find("50-asm.ptx"), std::string::npos);
-  EXPECT_NE(message.find("line 8; error : no"), std::string::npos);
-  std::filesystem::remove_all(folder);
-}
-
-TEST_F(CudaCallTest, TriesAgainAfterTheDriverFailed) {
-  fake_.failures["cuModuleLoadDataEx"] = {cuda::result::kOutOfMemory};
-  Status status = run();
-  EXPECT_EQ(status.code(), ErrorCode::OutOfResources);
-  EXPECT_EQ(
-      status.message().rfind("while loading attention_fwd for sm_90a (", 0), 0u)
-      << status.message();
-  EXPECT_EQ(run().message(), "");
-  EXPECT_EQ(generator_.compiled, 1);
-}
-
-TEST_F(CudaCallTest, AssemblesWithTheProgramThatIsNamed) {
-  auto path = std::filesystem::path(testing::TempDir()) /
-              ("cuda_call_ptxas_" + std::to_string(::getpid()));
-  {
-    std::ofstream script(path);
-    script << "#!/bin/sh\n"
-              "echo '    0 bytes stack frame, 0 bytes spill stores, 0 bytes "
-              "spill loads'\n"
-              "echo 'ptxas info    : Used 168 registers'\n"
-              "(echo assembled; /bin/cat $3) > $5\n";
-  }
-  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  settings_.ptxas = path;
-  makeEngine();
-  ASSERT_EQ(run().message(), "");
-  EXPECT_EQ(fake_.lastImage.rfind("assembled\n.version 8.6", 0), 0u)
-      << fake_.lastImage;
-  std::filesystem::remove(path);
-}
-
-TEST_F(CudaCallTest, GivesTheProgramsWordsForBrokenCode) {
-  // Stands in for ptxas, and refuses.
-  settings_.ptxas = "/bin/false";
-  makeEngine();
-  Status status = run();
-  EXPECT_EQ(status.code(), ErrorCode::CompileFailed);
-  EXPECT_NE(status.message().find(": ended with 1; PTX: kept where "
-                                  "SPARGEJIT_DUMP names a folder; assembler: "
-                                  "/bin/false -v -arch=sm_90a kernel.ptx -o "
-                                  "kernel.cubin"),
-            std::string::npos)
-      << status.message();
 }
 
 TEST_F(CudaCallTest, ServesManyThreadsAtOnce) {
