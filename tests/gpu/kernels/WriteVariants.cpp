@@ -100,8 +100,17 @@ int main(int argc, char **argv) {
       return 1;
     }
     std::string stem = std::string(argv[2]) + "/" + name;
-    std::ofstream(stem + ".ptx") << artifact->code;
-    std::ofstream(stem + ".json") << describe(spec, artifact->launch).dump(1);
+    std::ofstream code(stem + ".ptx"), launch(stem + ".json");
+    code << artifact->code << std::flush;
+    launch << describe(spec, artifact->launch).dump(1) << std::flush;
+    if (!code || !launch) {
+      std::fprintf(stderr, "%s: cannot be written\n", stem.c_str());
+      return 1;
+    }
+  }
+  if (!lines.eof()) {
+    std::fprintf(stderr, "%s: cannot be read\n", argv[1]);
+    return 1;
   }
   return 0;
 }
