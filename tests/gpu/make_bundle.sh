@@ -3,7 +3,8 @@
 #
 # make_bundle.sh BUILD FOLDER [PART...]: packs what a machine with a GPU needs of
 # a finished build into FOLDER; see README.md. Parts: tests, bench (these two
-# without any named) and tune.
+# without any named), tune, and pack, for which BUILD-runtime has the library
+# without the compiler.
 set -eu
 build=$1
 folder=$2
@@ -27,13 +28,22 @@ for part in "$@"; do
     ;;
   tune)
     pack "$build/bin/spargejit" spargejit
+    cp "$here/../../bench/tuning_report.py" "$folder"
     # What not every machine has.
     for library in $(ldd "$build/bin/spargejit" | sed -n 's/.*=> \(.*\/lib\(png\|z\|zstd\|fmt\)[^ ]*\) .*/\1/p'); do
       pack "$library" "$(basename "$library")"
     done
     ;;
+  pack)
+    "$build/bin/spargejit" compile all --arch sm_90a --problems wan --backward -o "$folder/pack"
+    # Under a name of its own, beside the library with the compiler.
+    pack "$build-runtime/lib/libspargejit.so" libspargejit_runtime.so
+    mkdir -p "$folder/python"
+    cp -r "$here/../../runtime/python/spargejit" "$folder/python"
+    cp "$here/check_pack.py" "$folder"
+    ;;
   *)
-    echo "make_bundle.sh: expected tests, bench or tune, got $part" >&2
+    echo "make_bundle.sh: expected tests, bench, tune or pack, got $part" >&2
     exit 2
     ;;
   esac

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh test|sanitize|bench|tune [OPTIONS], in a folder made by make_bundle.sh, on a
+# run.sh test|sanitize|bench|tune|pack [OPTIONS], in a folder made by make_bundle.sh, on a
 # machine with a GPU. Logs go to $OUT.
 set -eu
 folder=$(cd "$(dirname "$0")" && pwd)
@@ -71,9 +71,19 @@ tune)
   cat "$out/tune.txt"
   tail -n 3 "$out/tune.log"
   "$unpacked/spargejit" records best "$records" > "$out/best.txt" || failed=1
+  # The picture needs matplotlib.
+  python3 "$folder/tuning_report.py" "$records" -o "$out" > "$out/report.txt" 2>&1 || tail -n 1 "$out/report.txt"
+  ;;
+pack)
+  # The second process finds everything in the system's file cache.
+  for turn in first second; do
+    SPARGEJIT_LIBRARY="$unpacked/libspargejit_runtime.so" SPARGEJIT_PACK="$folder/pack" PYTHONPATH="$folder/python" \
+      python3 "$folder/check_pack.py" > "$out/pack_$turn.txt" 2>&1 || failed=1
+    cat "$out/pack_$turn.txt"
+  done
   ;;
 *)
-  echo "usage: run.sh test|sanitize|bench|tune [OPTIONS]" >&2
+  echo "usage: run.sh test|sanitize|bench|tune|pack [OPTIONS]" >&2
   exit 2
   ;;
 esac
