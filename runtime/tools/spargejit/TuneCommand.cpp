@@ -61,8 +61,8 @@ struct TuneOptions {
   bool causal = false;
   std::string device = "cpu";
   std::string records;
-  int best = 16;
-  int random = 4;
+  int best = 10;
+  int random = 2;
   int count = 30;
   std::uint64_t seed = 1;
   bool json = false;
