@@ -217,6 +217,7 @@ Status validateOutputs(const CallTensors &tensors,
       checkSize(checks, name, *lse, 0, "batch", problem.batch, "q");
       checkSize(checks, name, *lse, 1, "qHeads", problem.qHeads, "q");
       checkSize(checks, name, *lse, 2, "qLen", problem.qLen, "q");
+      checkRowValues(checks, name, *lse);
       checkDistinct(checks, name, *lse);
     }
     if (checks.ok() && use == MemoryUse::Used) {

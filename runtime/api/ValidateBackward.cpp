@@ -48,6 +48,7 @@ void checkRows(Checks &checks, const NamedView &tensor,
   checkSize(checks, name, *view, 0, "batch", problem.batch, "q");
   checkSize(checks, name, *view, 1, "qHeads", problem.qHeads, "q");
   checkSize(checks, name, *view, 2, "qLen", problem.qLen, "q");
+  checkRowValues(checks, name, *view);
 }
 
 void checkInputs(Checks &checks, const CallTensors &tensors,

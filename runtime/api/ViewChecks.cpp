@@ -91,6 +91,14 @@ void checkLastStride(Checks &checks, const char *name, const TensorView &view) {
               name, last, view.strides[last]);
 }
 
+void checkRowValues(Checks &checks, const char *name, const TensorView &view) {
+  const auto last = static_cast<std::size_t>(view.rank - 1);
+  checks.supported(view.device.kind == DeviceKind::Cpu ||
+                       view.strides[last] == 1 || view.sizes[last] <= 1,
+                   "{}.strides[{}]: expected 1 on a GPU, got {}", name, last,
+                   view.strides[last]);
+}
+
 void checkSize(Checks &checks, const char *name, const TensorView &view,
                std::size_t dimension, const char *meaning,
                std::int64_t expected, const char *like) {

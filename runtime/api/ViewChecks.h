@@ -28,6 +28,10 @@ void checkDevice(Checks &checks, const char *name, const TensorView &view,
 /// The last dimension has stride 1.
 void checkLastStride(Checks &checks, const char *name, const TensorView &view);
 
+/// On a GPU, whose kernels step from row to row by one float, the last
+/// dimension of a value for each row has stride 1; else Unsupported.
+void checkRowValues(Checks &checks, const char *name, const TensorView &view);
+
 /// sizes[dimension] is `expected`, the `meaning` of the argument `like`.
 void checkSize(Checks &checks, const char *name, const TensorView &view,
                std::size_t dimension, const char *meaning,

@@ -121,9 +121,9 @@ struct AttentionConfig {
 
 /// Results beside the output. Null members are not computed.
 struct AttentionOutputs {
-  /// float32 [batch, qHeads, qLen], any strides: natural logarithm of the sum
-  /// of exp(scaled scores) over the keys that the row attends to; -inf for a
-  /// row that attends to none.
+  /// float32 [batch, qHeads, qLen], any strides (on a GPU the last must be 1):
+  /// natural logarithm of the sum of exp(scaled scores) over the keys that the
+  /// row attends to; -inf for a row that attends to none.
   const TensorView *lse = nullptr;
   /// Filled with the block lists used (for method "dense": all blocks).
   BlockLists *lists = nullptr;

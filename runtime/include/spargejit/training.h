@@ -17,8 +17,8 @@ namespace spargejit {
 struct AttentionSaved {
   /// The forward pass's output: q's shape and dtype, last stride 1.
   TensorView o;
-  /// Its log-sum-exp, float32 [batch, qHeads, qLen], any strides; -inf says
-  /// that a row attends to no key.
+  /// Its log-sum-exp, float32 [batch, qHeads, qLen], strides as
+  /// AttentionOutputs has it; -inf says that a row attends to no key.
   TensorView lse;
   /// The lists it used, of config's mask blocks; null for a method that reads
   /// every key. Not owned.
@@ -96,7 +96,7 @@ SPARGEJIT_API Status attentionForwardInto(const AttentionForward &into,
 /// reads lists), mask blocks, causal, softmaxScale, validateLists, threads and
 /// stream count. saved: what the forward pass left. dO = dL/do: q's shape and
 /// dtype, any strides, also 0 (on a GPU the last must be 1). dLse = dL/dlse:
-/// float32 [batch, qHeads, qLen], any strides; null means zeros.
+/// float32 [batch, qHeads, qLen], strides as lse's; null means zeros.
 ///
 /// The order of every sum is fixed: the same bits in every run. Thread-safe.
 /// The first call with a new combination of head dimension, dtype and mask

@@ -81,6 +81,24 @@ TEST(ValidateBackward, TakesWhatIsRight) {
   EXPECT_TRUE(call.validate().ok()) << call.validate().message();
 }
 
+TEST(ValidateBackward, ValuesOfRowsLieSideBySideOnAGpu) {
+  GoodCall call;
+  call.hasLists = call.givesLists = false;
+  for (TensorView *view : {&call.q, &call.k, &call.v, &call.o, &call.lse,
+                           &call.dO, &call.dLse, &call.dQ, &call.dK, &call.dV})
+    view->device = {DeviceKind::Cuda, 0};
+  EXPECT_TRUE(call.validate().ok()) << call.validate().message();
+  call.dLse.strides = {0, 0, 0}; // of the sum of lse
+  EXPECT_EQ(call.validate().code(), ErrorCode::Unsupported);
+  EXPECT_EQ(call.validate().message(),
+            "dLse.strides[2]: expected 1 on a GPU, got 0");
+  call.dLse.strides = {0, 0, 1};
+  EXPECT_TRUE(call.validate().ok()) << call.validate().message();
+  call.lse.strides[2] = 2;
+  EXPECT_EQ(call.validate().message(),
+            "saved.lse.strides[2]: expected 1 on a GPU, got 2");
+}
+
 struct BadCall {
   const char *message;
   std::function<void(GoodCall &)> spoil;
