@@ -213,7 +213,7 @@ HEADER = ("| shape | visited | block | ms | TFLOP/s | in a row | sustained | cuD
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", dest="folder", required=True,
-                        help="folder of libspargejit.so and libspargejit_gpu_bench.so")
+                        help="folder of libspargejit.so")
     parser.add_argument("--only", default="", help="shapes whose name holds this")
     parser.add_argument("--seconds", type=float, default=0.5, help="of sustained load before its figure (default 0.5)")
     parser.add_argument("--budget", type=float, default=480, help="seconds after which no case is begun (default 480)")

@@ -3,8 +3,8 @@
 #
 # make_bundle.sh BUILD FOLDER [PART...]: packs what a machine with a GPU needs of
 # a finished build into FOLDER; see README.md. Parts: tests, bench (these two
-# without any named), tune, and pack, for which BUILD-runtime has the library
-# without the compiler.
+# without any named), python, tune, and pack, for which BUILD-runtime has the
+# library without the compiler.
 set -eu
 build=$1
 folder=$2
@@ -17,14 +17,22 @@ pack() { # file, place: stripped and compressed, unless it is there already
     xz -T0 -4 -f "$folder/$2"
   fi
 }
+package() { # the Python package
+  tar -C "$here/../../runtime/python" --exclude __pycache__ -cf "$folder/package.tar" spargejit
+}
 [ $# -gt 0 ] || set -- tests bench
 for part in "$@"; do
   case $part in
   tests) pack "$build/bin/spargejit_gpu_tests" spargejit_gpu_tests ;;
   bench)
     pack "$build/lib/libspargejit.so" libspargejit.so
-    pack "$build/lib/libspargejit_gpu_bench.so" libspargejit_gpu_bench.so
-    cp "$here/../../bench/gpu/"*.py "$folder"
+    cp "$here"/../../bench/gpu/*.py "$folder"
+    package
+    ;;
+  python)
+    pack "$build/lib/libspargejit.so" libspargejit.so
+    cp "$here"/../python/*.py "$folder"
+    package
     ;;
   tune)
     pack "$build/bin/spargejit" spargejit
@@ -43,7 +51,7 @@ for part in "$@"; do
     cp "$here/check_pack.py" "$folder"
     ;;
   *)
-    echo "make_bundle.sh: expected tests, bench, tune or pack, got $part" >&2
+    echo "make_bundle.sh: expected tests, bench, python, tune or pack, got $part" >&2
     exit 2
     ;;
   esac

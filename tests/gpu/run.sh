@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh test|sanitize|bench|tune|pack [OPTIONS], in a folder made by make_bundle.sh, on a
+# run.sh test|sanitize|bench|block|python|tune|pack [OPTIONS], in a folder made by make_bundle.sh, on a
 # machine with a GPU. Logs go to $OUT.
 set -eu
 folder=$(cd "$(dirname "$0")" && pwd)
@@ -33,6 +33,12 @@ run_tests() { # log, filter, command before the program
   return $status
 }
 
+# The Python package and its library.
+use_package() {
+  tar -C "$unpacked" -xf "$folder/package.tar"
+  export PYTHONPATH="$unpacked:$folder" SPARGEJIT_LIBRARY="$unpacked/libspargejit.so" PYTHONDONTWRITEBYTECODE=1
+}
+
 failed=0
 case $what in
 test)
@@ -52,8 +58,22 @@ sanitize)
   done
   ;;
 bench)
-  ln -sf libspargejit.so "$unpacked/libspargejit.so.0.1"
+  use_package
   python3 "$folder/run_gpu_bench.py" --library "$unpacked" --output "$out/gpu_bench.json" "$@" || failed=1
+  ;;
+block)
+  use_package
+  python3 "$folder/run_block_bench.py" --output "$out/block_bench.json" "$@" || failed=1
+  ;;
+python)
+  use_package
+  for name in torch_cuda torch; do
+    status=0
+    timeout "${PYTHON_SECONDS:-120}" python3 "$folder/${name}_test.py" > "$out/python_$name.txt" 2>&1 || status=$?
+    [ $status -eq 0 ] || failed=1
+    grep -E '^(ERROR|FAIL|Ran|OK|FAILED|skipped|seed)|^  ' "$out/python_$name.txt" | head -60 || true
+    echo "$out/python_$name.txt: status $status"
+  done
   ;;
 tune)
   # Records of an earlier run, beside this file, are gone on with.
@@ -83,7 +103,7 @@ pack)
   done
   ;;
 *)
-  echo "usage: run.sh test|sanitize|bench|tune|pack [OPTIONS]" >&2
+  echo "usage: run.sh test|sanitize|bench|block|python|tune|pack [OPTIONS]" >&2
   exit 2
   ;;
 esac
