@@ -10,9 +10,10 @@ place of the framework's current one. What the library refuses is a ValueError
 """
 import ctypes
 import struct
+import sys
 from collections import namedtuple
 
-from .arrays import FLOAT32, INT32
+from .arrays import FLOAT32, INT32, framework_of
 from .config import config_of
 from .frame import Frame
 from .library import functions
@@ -38,6 +39,10 @@ class Forward(namedtuple("Forward", "o lse lists")):
     __slots__ = ()
 
 
+def _needs_gradient(*tensors):
+    return any(getattr(tensor, "requires_grad", False) for tensor in tensors) and sys.modules["torch"].is_grad_enabled()
+
+
 def attention(q, k, v, config=None, *, out=None, lists=None, block_mask=None, top_k_by_head=None, top_p_by_head=None,
               stream=None, **settings):
     """softmax(scale · q kᵀ restricted to the selected blocks) v, of q's shape and type.
@@ -46,21 +51,27 @@ def attention(q, k, v, config=None, *, out=None, lists=None, block_mask=None, to
     top_p_by_head: float32 [1], [q_heads] or [batch, q_heads] in place of the shares.
     Tensors of PyTorch that need gradients go to spargejit.torch.attention.
     """
-    if getattr(q, "requires_grad", False) or getattr(k, "requires_grad", False) or getattr(v, "requires_grad", False):
+    if _needs_gradient(q, k, v):
         from .torch import attention as differentiable
         if out is not None or stream is not None:
             raise ValueError("out, stream: expected neither with tensors that need gradients, got one")
         return differentiable(q, k, v, config, lists=lists, block_mask=block_mask, top_k_by_head=top_k_by_head,
                               top_p_by_head=top_p_by_head, **settings)
-    config = config_of(config, settings)
-    frame = Frame(q)
-    o = frame.framework.empty(q, q.shape) if out is None else out
+    if out is None:
+        out = framework_of(q).empty(q, q.shape)
+    attend(out, q, k, v, config_of(config, settings), stream, lists, block_mask, top_k_by_head, top_p_by_head)
+    return out
+
+
+def attend(o, q, k, v, config, stream=None, lists=None, block_mask=None, top_k_by_head=None, top_p_by_head=None,
+           framework=None):
+    """attention() into `o`, whether or not anything needs gradients."""
+    frame = Frame(q, framework)
     library = functions()
-    inputs = frame.tensor("q", q), frame.tensor("k", k), frame.tensor("v", v)
-    library.check(library.attention(
-        frame.tensor("o", o), *inputs,
-        frame.config(config, q, stream, lists, block_mask, top_k_by_head, top_p_by_head), 0))
-    return o
+    status = library.attention(
+        *frame.call(o, q, k, v), frame.config(config, q, stream, lists, block_mask, top_k_by_head, top_p_by_head), 0)
+    if status:
+        library.check(status)
 
 
 def block_sparse_attention(q, k, v, mask, **settings):

@@ -4,7 +4,11 @@ import ctypes
 import struct
 
 # SpargejitConfig of spargejit/c.h.
-CONFIG_LAYOUT = struct.Struct("@NPPPdddPPPP2q2qqqiiiiii")
+_LAYOUT = struct.Struct("@NPPPdddPPPP2q2qqqiiiiii")
+CONFIG_SIZE = _LAYOUT.size
+_BYTES = struct.Struct(f"{CONFIG_SIZE}s")
+_STREAM, _STREAM_OFFSET = struct.Struct("@P"), 8
+_POINTERS, _POINTERS_OFFSET = struct.Struct("@PPPP"), 56
 
 
 class AttentionConfig:
@@ -66,26 +70,27 @@ class AttentionConfig:
     def __reduce__(self):
         return _config_from, (self.settings(),)
 
-    def pack_into(self, buffer, offset, stream, by_head, mask, lists):
+    def pack_into(self, buffer, offset, stream, by_head=(0, 0), mask=0, lists=0):
         """Writes SpargejitConfig. `by_head`: addresses of top_k and top_p by head;
         `mask`, `lists`: addresses; 0 for none."""
         packed = self.__dict__.get("_packed")
         if packed is None:
-            packed = self._make_packed()
-            self.__dict__["_packed"] = packed
-        method, source, numbers, rest = packed
-        CONFIG_LAYOUT.pack_into(buffer, offset, CONFIG_LAYOUT.size, stream, method, source, *numbers, *by_head, mask,
-                                lists, *rest)
+            packed = self.__dict__["_packed"] = self._pack()
+        _BYTES.pack_into(buffer, offset, packed)
+        _STREAM.pack_into(buffer, offset + _STREAM_OFFSET, stream)
+        if mask or lists or by_head != (0, 0):
+            _POINTERS.pack_into(buffer, offset + _POINTERS_OFFSET, *by_head, mask, lists)
 
-    def _make_packed(self):
+    def _pack(self):
+        """The struct without what differs from call to call."""
         texts = (ctypes.c_char_p(self.method.encode()), ctypes.c_char_p(self.custom_source.encode()))
         self.__dict__["_texts"] = texts  # their memory lives as long as this
         addresses = [ctypes.cast(text, ctypes.c_void_p).value for text in texts]
         has_scale = self.scale is not None
-        numbers = (float(self.top_k), float(self.top_p), float(self.scale) if has_scale else 0.0)
-        rest = (*self.dense_keys, *self.dense_rows, *self.mask_block, int(has_scale), int(self.causal),
-                int(self.validate_lists), self.threads, int(self.tune == "first_use"), 0)
-        return (*addresses, numbers, rest)
+        return _LAYOUT.pack(
+            CONFIG_SIZE, 0, *addresses, float(self.top_k), float(self.top_p), float(self.scale) if has_scale else 0.0,
+            0, 0, 0, 0, *self.dense_keys, *self.dense_rows, *self.mask_block, int(has_scale), int(self.causal),
+            int(self.validate_lists), self.threads, int(self.tune == "first_use"), 0)
 
 
 def _config_from(settings):

@@ -6,6 +6,7 @@ import ctypes
 import struct
 
 from .arrays import TENSOR_SIZE, framework_of
+from .config import CONFIG_SIZE
 
 _SLOTS = ("o", "q", "k", "v", "lse", "dout", "dlse", "dq", "dk", "dv", "top_k_by_head", "top_p_by_head", "block_mask")
 _OFFSETS = {name: i * TENSOR_SIZE for i, name in enumerate(_SLOTS)}
@@ -19,15 +20,15 @@ _OUTPUTS = len(_SLOTS) * TENSOR_SIZE + 2 * _LISTS_SIZE
 _SAVED = _OUTPUTS + _TWO.size
 _GRADIENTS = _SAVED + _THREE.size
 _CONFIG = _GRADIENTS + _THREE.size
-_Buffer = ctypes.c_char * (_CONFIG + 160)
+_Buffer = ctypes.c_char * (_CONFIG + CONFIG_SIZE)
 
 
 class Frame:
     """Memory for the structs of one call. Each method gives an address."""
     __slots__ = ("framework", "_buffer", "_base")
 
-    def __init__(self, q):
-        self.framework = framework_of(q)
+    def __init__(self, q, framework=None):
+        self.framework = framework or framework_of(q)
         self._buffer = _Buffer()
         self._base = ctypes.addressof(self._buffer)
 
@@ -44,6 +45,16 @@ class Frame:
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
         return self._base + offset
+
+    def call(self, o, q, k, v):
+        """tensor() of the four."""
+        pack_call = getattr(self.framework, "pack_call", None)
+        if pack_call is None or not pack_call(self._buffer, o, q, k, v):
+            # In this order, so that messages speak of q first.
+            inputs = self.tensor("q", q), self.tensor("k", k), self.tensor("v", v)
+            return (self.tensor("o", o), *inputs)
+        base = self._base
+        return base, base + _OFFSETS["q"], base + _OFFSETS["k"], base + _OFFSETS["v"]
 
     def lists(self, name, lists):
         if lists is None:
@@ -73,8 +84,12 @@ class Frame:
         return self._base + _GRADIENTS
 
     def config(self, config, q, stream=None, lists=None, block_mask=None, top_k_by_head=None, top_p_by_head=None):
-        by_head = (self.tensor("top_k_by_head", top_k_by_head), self.tensor("top_p_by_head", top_p_by_head))
-        mask = self.tensor("block_mask", block_mask)
-        config.pack_into(self._buffer, _CONFIG, self.framework.stream(q) if stream is None else stream, by_head, mask,
-                         self.lists("given_lists", lists))
+        if stream is None:
+            stream = self.framework.stream(q)
+        if lists is None and block_mask is None and top_k_by_head is None and top_p_by_head is None:
+            config.pack_into(self._buffer, _CONFIG, stream)
+        else:
+            by_head = self.tensor("top_k_by_head", top_k_by_head), self.tensor("top_p_by_head", top_p_by_head)
+            config.pack_into(self._buffer, _CONFIG, stream, by_head, self.tensor("block_mask", block_mask),
+                             self.lists("given_lists", lists))
         return self._base + _CONFIG
