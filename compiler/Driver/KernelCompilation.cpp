@@ -181,7 +181,9 @@ std::vector<DataType> KernelCompilation::argumentElementTypes() {
     types.push_back(element.isBF16()        ? DataType::BFloat16
                     : element.isF16()       ? DataType::Float16
                     : element.isInteger(32) ? DataType::Int32
-                                            : DataType::Float32);
+                    // The TMA copies bytes, whatever they stand for.
+                    : element.getIntOrFloatBitWidth() == 8 ? DataType::Bool
+                                                           : DataType::Float32);
   }
   return types;
 }

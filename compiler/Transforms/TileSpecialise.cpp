@@ -128,7 +128,8 @@ private:
       SmallVector<Attribute> sizes;
       for (Attribute size : attr.getSizes()) {
         std::optional<int64_t> fixed = sizeOf(size);
-        bad |= !fixed || *fixed <= 0;
+        // What the text itself says, its verifiers have seen.
+        bad |= !fixed || (*fixed <= 0 && !isa<IntegerAttr>(size));
         sizes.push_back(
             Builder(attr.getContext()).getI64IntegerAttr(fixed.value_or(1)));
       }

@@ -47,9 +47,19 @@ void NvvmEmitter::copyBox(Value map, const SharedMatrix &box,
   }
 }
 
+/// The other copies know panels that a swizzle permutes.
+static LogicalResult expectSwizzled(Operation *op, const SharedMatrix &box) {
+  if (box.isCores())
+    return op->emitOpError()
+           << "expects a swizzled box, got panels of 16 bytes";
+  return success();
+}
+
 LogicalResult NvvmEmitter::emit(tile::LoadAsyncOp op) {
   const Slot &slot = slots_[op.getSlot()];
   SharedMatrix box(op.getSlot().getType());
+  if (failed(expectSwizzled(op, box)))
+    return failure();
   Value full = barrier(slot.ring, slot.stage, 0);
   SmallVector<Value> indices;
   for (Value index : op.getIndices())
@@ -64,7 +74,7 @@ LogicalResult NvvmEmitter::emit(tile::GatherAsyncOp op) {
   SharedMatrix whole(op.getSlot().getType());
   SharedMatrix box(op.getMap().getType().getBox());
   FailureOr<Registers> rows = registersOf(op.getRows());
-  if (failed(rows))
+  if (failed(expectSwizzled(op, box)) || failed(rows))
     return failure();
   Value full = barrier(slot.ring, slot.stage, 0);
   int64_t boxes = whole.rows / box.rows;
@@ -84,9 +94,48 @@ LogicalResult NvvmEmitter::emit(tile::GatherAsyncOp op) {
   return success();
 }
 
+/// What lies next to each other in an image does so in the slot.
+LogicalResult NvvmEmitter::emit(tile::GatherPanelsOp op) {
+  const Slot &slot = slots_[op.getSlot()];
+  SharedMatrix whole(op.getSlot().getType());
+  SharedMatrix box(op.getMap().getType().getBox());
+  FailureOr<Registers> columns = registersOf(op.getColumns());
+  if (failed(columns))
+    return failure();
+  Value full = barrier(slot.ring, slot.stage, 0);
+  Value cores = p_.mul(
+      p_.divide(columns->front(), SharedMatrix::kCoreBytes / 8), box.rows / 8);
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices())
+    indices.push_back(scalar(index));
+  indices.push_back(Value());
+  std::string text = "cp.async.bulk.tensor." +
+                     std::to_string(indices.size() + 1) +
+                     "d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[$0], [$1, " +
+                     coordinateList(3, indices.size() + 1) + "], [$2];";
+  std::string constraints = "r,l,r";
+  for (size_t i = 0; i <= indices.size(); ++i)
+    constraints += ",r";
+  SmallVector<Value> firsts;
+  for (int64_t i = 0; i < whole.columns / box.columns; ++i)
+    firsts.push_back(p_.fromLane(cores, p_.constant(i)));
+  for (auto [i, first] : llvm::enumerate(firsts)) {
+    indices.back() = first;
+    SmallVector<Value> operands{
+        p_.add(slot.address, static_cast<int64_t>(i) * box.bytes()),
+        maps_[op.getMap()], full};
+    llvm::append_range(operands, coordinates(p_, 0, indices));
+    p_.ptxWhere(role_.elected, text, constraints, operands);
+  }
+  return success();
+}
+
 LogicalResult NvvmEmitter::emit(tile::StoreAsyncOp op) {
   const Slot &slot = slots_[op.getSlot()];
   SharedMatrix box(op.getSlot().getType());
+  if (failed(expectSwizzled(op, box)))
+    return failure();
   SmallVector<Value> indices;
   for (Value index : op.getIndices())
     indices.push_back(scalar(index));

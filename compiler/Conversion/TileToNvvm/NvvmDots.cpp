@@ -2,7 +2,7 @@
 //
 // Asynchronous dots: wgmma of 64 rows a warpgroup.
 //
-// One dot is one block of inline PTX (fence, the chain of k16 steps, commit),
+// One dot is one block of inline PTX (fence, the chain of steps, commit),
 // so that nothing comes between; a wait is inline PTX that takes and returns
 // the results, so that nothing moves across (PTX ISA 8.0, wgmma; LLVM moved
 // plain arithmetic over the wait intrinsic).
@@ -13,7 +13,7 @@ using namespace mlir::sparge;
 
 namespace {
 
-constexpr int64_t kStepColumns = 16; // k of one wgmma of 16-bit elements
+constexpr int64_t kStepBytes = 32; // of one wgmma along k
 constexpr int64_t kWarpgroupRows = 64;
 constexpr int64_t kSwizzleRows = 8; // rows after which a swizzle repeats
 
@@ -26,18 +26,23 @@ public:
       : matrix_(matrix), byColumns_(byColumns) {}
 
   /// Added to the start address / 16: the distance of panels, in bits 16-29,
-  /// which matters only where a panel is one group of many along m or n.
+  /// which matters where a step needs more than one panel along k, as it does
+  /// of core matrices, or where a panel is one group of many along m or n.
   int64_t low() const {
-    return (byColumns_ ? 1 : matrix_.panelBytes() / 16) << 16;
+    bool matters = !byColumns_ || matrix_.isCores();
+    return (matters ? matrix_.panelBytes() / 16 : 1) << 16;
   }
   /// Distance of groups of eight rows (bits 32-45), and the swizzle (62-63).
   int64_t high() const {
-    int64_t code = matrix_.swizzle == 128 ? 1 : matrix_.swizzle == 64 ? 2 : 3;
+    int64_t code = matrix_.swizzle == 128  ? 1
+                   : matrix_.swizzle == 64 ? 2
+                   : matrix_.swizzle == 32 ? 3
+                                           : 0;
     return (kSwizzleRows * matrix_.swizzle / 16) | (code << 30);
   }
-  /// Start of k16 step `step`, / 16.
+  /// Start of step `step`, / 16.
   int64_t offset(int64_t step) const {
-    int64_t first = step * kStepColumns;
+    int64_t first = step * kStepBytes / matrix_.elementBytes;
     if (!byColumns_)
       return first * matrix_.swizzle / 16;
     int64_t panel = first / matrix_.panelColumns();
@@ -74,30 +79,44 @@ Value descriptorStart(PtxBuilder &p, Value address,
 }
 
 StringRef elementName(Type element) {
-  return element.isBF16() ? "bf16" : "f16";
+  return isa<Float8E4M3FNType>(element) ? "e4m3"
+         : element.isBF16()             ? "bf16"
+                                        : "f16";
 }
 
 } // namespace
 
+/// What is known where the op is lowered alone.
+static LogicalResult verifyLowered(tile::DotAsyncOp op, const SharedMatrix &b,
+                                   int64_t warps) {
+  Type element = op.getB().getType().getElementType();
+  int64_t rows = op.getType().getTensor().getDimSize(0);
+  if (!element.isBF16() && !element.isF16() && b.elementBytes != 1)
+    return op.emitOpError() << "expects bf16, f16 or f8E4M3FN, got " << element;
+  if (b.isCores() && !op.getTransposed())
+    return op.emitOpError()
+           << "expects b transposed where its panels are of 16 bytes";
+  if (rows * 4 != warps * kWarpgroupRows)
+    return op.emitOpError() << "expects 64 rows a warpgroup, got " << rows
+                            << " rows for " << warps << " warps";
+  return success();
+}
+
 LogicalResult NvvmEmitter::emit(tile::DotAsyncOp op) {
   auto type = op.getType().getTensor();
   SharedMatrix b(op.getB().getType());
-  Type element = op.getB().getType().getElementType();
   bool inRegisters = isTile(op.getA());
   int64_t inner = op.getTransposed() ? b.columns : b.rows;
-  int64_t rows = type.getDimSize(0);
-  if (!element.isBF16() && !element.isF16())
-    return op.emitOpError() << "expects bf16 or f16, got " << element;
-  if (rows * 4 != role_.warps * kWarpgroupRows)
-    return op.emitOpError() << "expects 64 rows a warpgroup, got " << rows
-                            << " rows for " << role_.warps << " warps";
+  if (failed(verifyLowered(op, b, role_.warps)))
+    return failure();
 
   // Operands: results (and, tied to them, the accumulator), a, b.
   int64_t count = registerCount(type, Held::Matrix);
   SmallVector<Value> operands;
   std::string constraints;
+  Type sum = registerType(type);
   for (int64_t i = 0; i < count; ++i)
-    constraints += "=f,";
+    constraints += sum.isF32() ? "=f," : "=r,";
   if (op.getAccumulator()) {
     FailureOr<Registers> accumulator =
         registersOf(op.getAccumulator(), Held::Matrix);
@@ -130,44 +149,52 @@ LogicalResult NvvmEmitter::emit(tile::DotAsyncOp op) {
       descriptorStart(p_, slots_[op.getB()].address, bDescriptor));
   constraints += "r,~{memory}";
 
-  std::string name = elementName(element).str();
+  std::string name = elementName(op.getB().getType().getElementType()).str();
   std::string text = "{ .reg .pred add; .reg .b32 low; .reg .b64 left, right; "
                      "wgmma.fence.sync.aligned; ";
-  int64_t steps = llvm::divideCeil(inner, kStepColumns);
+  int64_t stepColumns = kStepBytes / b.elementBytes;
+  int64_t steps = llvm::divideCeil(inner, stepColumns);
+  std::string kind =
+      std::to_string(type.getDimSize(1)) + "k" + std::to_string(stepColumns) +
+      (sum.isF32() ? ".f32." : ".f16.") + name + "." + name + " ";
   for (int64_t step = 0; step < steps; ++step) {
     bool adds = op.getAccumulator() || step > 0;
     text += std::string("setp.ne.b32 add, ") + (adds ? "1" : "0") + ", 0; ";
-    std::string left = "left", majors = op.getTransposed() ? "0" : "1";
+    std::string left = "left", majors = op.getTransposed() ? ", 0" : ", 1";
     if (inRegisters) {
       left = operandList(firstOfA + 4 * step, 4);
     } else {
       Descriptor descriptor(*a, true);
       text +=
           descriptorText("left", firstOfA, descriptor, descriptor.offset(step));
-      majors = "0, " + majors;
+      majors = ", 0" + majors;
     }
+    if (b.elementBytes == 1) // along k alone
+      majors.clear();
     text += descriptorText("right", bOperand, bDescriptor,
                            bDescriptor.offset(step));
-    text += "wgmma.mma_async.sync.aligned.m64n" +
-            std::to_string(type.getDimSize(1)) + "k16.f32." + name + "." +
-            name + " " + operandList(0, count) + ", " + left +
-            ", right, add, 1, 1, " + majors + "; ";
+    text += "wgmma.mma_async.sync.aligned.m64n" + kind + operandList(0, count) +
+            ", " + left + ", right, add, 1, 1" + majors + "; ";
   }
   text += "wgmma.commit_group.sync.aligned; }";
   tiles_[op.getResult()] = {
       Held::Matrix,
-      p_.ptx(text, constraints, operands, SmallVector<Type>(count, p_.f32()))};
+      p_.ptx(text, constraints, operands, SmallVector<Type>(count, sum))};
   return success();
 }
 
 /// Keeps the wait that follows behind the computation of `value`. The assembler
 /// moves a wait ahead of arithmetic that needs nothing from it, but not ahead
 /// of a store: here one that depends on each register and never happens, since
-/// no instruction makes this NaN (and if it did, it would write a spare word).
+/// no instruction makes this NaN, nor a pair of this NaN and another number
+/// (and if it did, it would write a spare word).
 LogicalResult NvvmEmitter::emitBefore(Value value) {
   FailureOr<Registers> registers = registersOf(value);
   if (failed(registers))
     return failure();
+  constexpr size_t kFew = 8;
+  if (registers->size() > kFew)
+    return emitBeforeMany(*registers);
   constexpr const char *kNever = "0x7fedbeef";
   bool isFloat =
       cast<RankedTensorType>(value.getType()).getElementType().isF32();
@@ -184,6 +211,38 @@ LogicalResult NvvmEmitter::emitBefore(Value value) {
   SmallVector<Value> operands = *registers;
   operands.push_back(p_.add(shared_, plan_.spareWord()));
   p_.ptx(text, constraints + ",r,~{memory}", operands);
+  return success();
+}
+
+/// The same for a whole tile: half an instruction a register instead of one,
+/// in four chains. What the bits of all of them together are is not known, so
+/// that the store may happen; its word is spare.
+LogicalResult NvvmEmitter::emitBeforeMany(ArrayRef<Value> registers) {
+  constexpr size_t kChains = 4;
+  SmallVector<Value> words;
+  std::string constraints;
+  for (Value value : registers) {
+    words.push_back(
+        value.getType().isF32()
+            ? Value(LLVM::BitcastOp::create(b_, p_.location(), p_.i32(), value))
+            : value);
+    constraints += "r,";
+  }
+  auto operand = [](size_t i) { return "$" + std::to_string(i); };
+  std::string text = "{ .reg .pred never; .reg .b32 c0, c1, c2, c3; ";
+  for (size_t chain = 0; chain < kChains; ++chain)
+    text += "mov.b32 c" + std::to_string(chain) + ", " + operand(chain) + "; ";
+  for (size_t i = kChains; i < words.size(); i += 2) {
+    std::string c = "c" + std::to_string(i / 2 % kChains);
+    size_t next = std::min(i + 1, words.size() - 1);
+    text += "lop3.b32 " + c + ", " + operand(i) + ", " + operand(next) + ", " +
+            c + ", 0xfe; ";
+  }
+  text += "lop3.b32 c0, c0, c1, c2, 0xfe; or.b32 c0, c0, c3; "
+          "setp.eq.b32 never, c0, 0x7fedbeef; @never st.shared.b32 [" +
+          operand(words.size()) + "], c0; }";
+  words.push_back(p_.add(shared_, plan_.spareWord()));
+  p_.ptx(text, constraints + "r,~{memory}", words);
   return success();
 }
 

@@ -41,7 +41,13 @@ LogicalResult NvvmEmitter::emitElementwise(Operation *op) {
 FailureOr<NvvmEmitter::Registers> NvvmEmitter::emitPointwise(Operation *op,
                                                              Held held) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  if (isPacked(type))
+  if (type.getElementType().isF16())
+    return emitPairs(op, held);
+  auto isNarrow = [](Type operand) {
+    auto tensor = dyn_cast<RankedTensorType>(operand);
+    return tensor && (isPacked(tensor) || isBytes(tensor));
+  };
+  if (isNarrow(type) || llvm::any_of(op->getOperandTypes(), isNarrow))
     return op->emitOpError() << "expects 32-bit elements, got " << type;
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     auto dense = dyn_cast<SplatElementsAttr>(constant.getValue());

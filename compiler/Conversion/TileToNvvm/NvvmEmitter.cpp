@@ -118,8 +118,12 @@ void NvvmEmitter::describeLaunch(LLVM::LLVMFuncOp function) {
   for (tile::TensorMapOp op : mapOps_) {
     SharedMatrix box(op.getType().getBox());
     auto argument = cast<BlockArgument>(op.getSource());
+    auto number = static_cast<int64_t>(argument.getArgNumber());
     maps.push_back(b_.getDenseI64ArrayAttr(
-        {argument.getArgNumber(), box.rows, box.panelColumns(), box.swizzle}));
+        box.isCores() ? ArrayRef<int64_t>{number, box.cores(),
+                                          SharedMatrix::kCoreBytes, 0}
+                      : ArrayRef<int64_t>{number, box.rows, box.panelColumns(),
+                                          box.swizzle}));
   }
   function->setAttr(kTensorMapsAttr, b_.getArrayAttr(maps));
 }
@@ -149,17 +153,20 @@ LogicalResult NvvmEmitter::emitOp(Operation *op) {
             tile::RingNextOp, tile::RingAcquireOp, tile::RingCommitOp,
             tile::RingWaitOp, tile::RingPiecesOp, tile::RingReleaseOp,
             tile::TakeTurnOp, tile::PassTurnOp, tile::LoadValuesOp,
-            tile::StoreNoteOp, tile::LoadNoteOp, tile::LoadAsyncOp,
-            tile::GatherAsyncOp, tile::StoreAsyncOp, tile::StoreWaitOp,
-            tile::StoreSharedOp, tile::LoadSharedOp, tile::SharedColumnsOp,
-            tile::ScatterAtOp, tile::RowDotsOp, tile::SharedPositionsOp,
-            tile::DotAsyncOp, tile::DotWaitOp, tile::WarpDotOp, tile::ConvertOp,
-            tile::ExpandOp, tile::ReduceOp, tile::ReducePartialOp, tile::AnyOp,
-            tile::WarpAnyOp, tile::TeamOp, tile::TeamBarrierOp,
-            tile::LaunchWaitOp, tile::LaunchNextOp, tile::ProgramIdOp,
-            tile::ScratchOp, tile::StageOp, tile::DotStagedOp, tile::SpreadOp,
-            tile::RowLoadOp, tile::RowStoreOp, tile::TotalOp, tile::PickOp,
-            tile::RankOp, tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
+            tile::LoadColumnsOp, tile::FmaReluOp, tile::LowBitsOp,
+            tile::PeakRowsOp, tile::ScaleRowsOp, tile::ScaleCoresOp,
+            tile::ColumnsOp, tile::StoreNoteOp, tile::LoadNoteOp,
+            tile::LoadAsyncOp, tile::GatherAsyncOp, tile::GatherPanelsOp,
+            tile::StoreAsyncOp, tile::StoreWaitOp, tile::StoreSharedOp,
+            tile::LoadSharedOp, tile::SharedColumnsOp, tile::ScatterAtOp,
+            tile::RowDotsOp, tile::SharedPositionsOp, tile::DotAsyncOp,
+            tile::DotWaitOp, tile::WarpDotOp, tile::ConvertOp, tile::ExpandOp,
+            tile::ReduceOp, tile::ReducePartialOp, tile::AnyOp, tile::WarpAnyOp,
+            tile::TeamOp, tile::TeamBarrierOp, tile::LaunchWaitOp,
+            tile::LaunchNextOp, tile::ProgramIdOp, tile::ScratchOp,
+            tile::StageOp, tile::DotStagedOp, tile::SpreadOp, tile::RowLoadOp,
+            tile::RowStoreOp, tile::TotalOp, tile::PickOp, tile::RankOp,
+            tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
             tile::StoreScalarOp, tile::SumRowsOp, tile::LoadRunOp, scf::ForOp,
             scf::IfOp, scf::WhileOp>([&](auto o) { return emit(o); })
       .Default([&](Operation *o) {

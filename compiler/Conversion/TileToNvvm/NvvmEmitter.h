@@ -10,9 +10,12 @@
 //   Matrix   rows 64 w + 16 warp + lane / 4 + {0, 8} of warpgroup w, of every
 //            eight columns 2 (lane mod 4) and the next: register 4 j + 2 h + b
 //            is column 8 j + 2 (lane mod 4) + b of row half h, as wgmma leaves
-//            its result. 16-bit elements lie in pairs: register 2 j + h.
+//            its result. 16-bit elements lie in pairs: register 2 j + h; those
+//            of 8 bits in fours, of two groups of eight columns: register 2 (j
+//            / 2) + h.
 //   Parts    R x 4: the lane's column, one register a row half.
-//   Rows     one value a row: one register a row half.
+//   Rows     one value a row: one register a row half; one of 16 bits fills
+//            both halves of its register.
 //   Columns  one value a column: register 2 j + b.
 //   Lanes    one-warp roles: register r of lane l is element 32 r + l.
 //
@@ -126,6 +129,8 @@ private:
                                int64_t firstWarpgroup, Value warpgroup);
   LogicalResult emitOneWarpRoles(ArrayRef<tile::RoleOp> roles);
   void emitRegisterLimit(int64_t registers);
+  int64_t startRegisters();
+  LogicalResult verifyRegisters();
   int64_t threads();
   int64_t ctasPerMultiprocessor();
   void takeTurn();
@@ -182,13 +187,27 @@ private:
   SmallVector<Value> widen(Type element, Value words, Value isThere);
   SmallVector<Value> loadEight(const View &view, Value row, Value column,
                                Value isThere, bool isAligned);
-  SmallVector<Value> sumLanes(const View &view, Value first, Value end,
-                              int64_t pieces, bool isAligned);
+  using Combine = function_ref<Value(Value, Value)>;
+  SmallVector<Value> combineLanes(const View &view, Value first, Value end,
+                                  int64_t pieces, bool isAligned, Combine add);
+  Registers combineRows(const View &view, Value first, Value end, int64_t size,
+                        Combine add);
   LogicalResult emit(tile::SumRowsOp op);
+  LogicalResult emit(tile::PeakRowsOp op);
   Value isAligned(const View &view);
   Value dotLanes(const View &a, const View &b, Value row, int64_t columns,
                  bool isAligned);
   LogicalResult emit(tile::RowDotsOp op);
+
+  // Narrow/NvvmScaling.cpp: rows in eight bits.
+  Value toFour(ArrayRef<Value> elements);
+  void scaleLanes(tile::ScaleRowsOp op, bool isAligned);
+  LogicalResult emit(tile::ScaleRowsOp op);
+  SmallVector<Value> loadRun(const View &view, Value row, Value column,
+                             int64_t count, Value isThere, bool isAligned);
+  void scaleColumns(tile::ScaleCoresOp op, ArrayRef<Value> factors,
+                    bool isAligned);
+  LogicalResult emit(tile::ScaleCoresOp op);
 
   // NvvmControlFlow.cpp: everything carried is a list of scalars.
   FailureOr<SmallVector<Type>> flatTypes(ValueRange values);
@@ -206,6 +225,7 @@ private:
     return isa<RankedTensorType>(value.getType());
   }
   static bool isPacked(RankedTensorType type);
+  static bool isBytes(RankedTensorType type);
   Held heldBy(RankedTensorType type) const;
   static int64_t registerCount(RankedTensorType type, Held held);
   Type registerType(RankedTensorType type);
@@ -231,6 +251,17 @@ private:
   LogicalResult emitElementwise(Operation *op);
   FailureOr<Registers> emitPointwise(Operation *op, Held held);
   Value emitOne(Operation *op, const IRMapping &operands, Type type);
+
+  // Narrow/NvvmNarrow.cpp: pairs of float16 and fours of 8-bit floats.
+  FailureOr<Registers> emitPairs(Operation *op, Held held);
+  FailureOr<Registers> selectPairs(arith::SelectOp op, Held held);
+  Value maxPairs(Value a, Value b);
+  Registers maxOfRows(ArrayRef<Value> pairs);
+  Registers convertRows(ArrayRef<Value> source, Type from, Type to);
+  Registers toBytes(ArrayRef<Value> source, Type from);
+  LogicalResult emit(tile::FmaReluOp op);
+  LogicalResult emit(tile::LowBitsOp op);
+  LogicalResult emit(tile::ColumnsOp op);
 
   // NvvmReductions.cpp
   Value combineAll(tile::ReduceKind kind, SmallVector<Value> values);
@@ -262,6 +293,7 @@ private:
                Value destination, int64_t panelStride, Value barrier);
   LogicalResult emit(tile::LoadAsyncOp op);
   LogicalResult emit(tile::GatherAsyncOp op);
+  LogicalResult emit(tile::GatherPanelsOp op);
   LogicalResult emit(tile::StoreAsyncOp op);
   LogicalResult emit(tile::StoreWaitOp op);
 
@@ -286,6 +318,7 @@ private:
   LogicalResult emit(tile::LoadScalarOp op);
   LogicalResult emit(tile::ListBoxesOp op);
   LogicalResult emit(tile::LoadValuesOp op);
+  LogicalResult emit(tile::LoadColumnsOp op);
   LogicalResult emit(tile::StoreOp op);
   LogicalResult storeTile(tile::StoreOp op);
 
@@ -293,6 +326,7 @@ private:
   LogicalResult emit(tile::DotAsyncOp op);
   LogicalResult emit(tile::DotWaitOp op);
   LogicalResult emitBefore(Value value);
+  LogicalResult emitBeforeMany(ArrayRef<Value> registers);
 
   // NvvmWarpDots.cpp: dots of one warp.
   struct LanePlace;

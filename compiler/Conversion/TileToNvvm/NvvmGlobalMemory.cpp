@@ -174,6 +174,25 @@ LogicalResult NvvmEmitter::emit(tile::LoadValuesOp op) {
   return success();
 }
 
+LogicalResult NvvmEmitter::emit(tile::LoadColumnsOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  if (type.getDimSize(0) % 8 != 0)
+    return op.emitOpError() << "expects a multiple of 8 elements, got " << type;
+  const View &view = views_[op.getView()];
+  // One address, and distances that are known.
+  Value own = p_.add(scalar(op.getFirst()), p_.mul(p_.remainder(lane_, 4), 2));
+  Value base =
+      p_.globalPointer(view.pointer, view.elementType, p_.signExtend(own));
+  Registers registers;
+  for (int64_t i = 0; i < registerCount(type, Held::Columns); ++i) {
+    Value pointer = p_.globalPointer(base, view.elementType,
+                                     p_.constant64(i / 2 * 8 + i % 2));
+    registers.push_back(p_.loadGlobal(view.elementType, pointer));
+  }
+  tiles_[op.getResult()] = {Held::Columns, std::move(registers)};
+  return success();
+}
+
 /// A thread's two neighbouring elements at a time; a row's start and stride
 /// are multiples of two elements, as the host checks.
 LogicalResult NvvmEmitter::storeTile(tile::StoreOp op) {

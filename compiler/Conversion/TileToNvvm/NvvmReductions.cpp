@@ -37,6 +37,9 @@ LogicalResult NvvmEmitter::emit(tile::ReducePartialOp op) {
   FailureOr<Registers> source = registersOf(op.getSource());
   if (failed(source))
     return failure();
+  auto type = cast<RankedTensorType>(op.getSource().getType());
+  if (isPacked(type) || isBytes(type))
+    return op.emitOpError() << "expects 32-bit elements, got " << type;
   Registers parts;
   for (size_t half = 0; half < 2; ++half) {
     SmallVector<Value> own;
@@ -53,8 +56,16 @@ LogicalResult NvvmEmitter::emit(tile::ReduceOp op) {
   FailureOr<Registers> source = registersOf(op.getSource());
   if (failed(source))
     return failure();
-  bool isParts =
-      heldBy(cast<RankedTensorType>(op.getSource().getType())) == Held::Parts;
+  auto type = cast<RankedTensorType>(op.getSource().getType());
+  if (isPacked(type) || isBytes(type)) {
+    if (!type.getElementType().isF16() || op.getKind() != tile::ReduceKind::Max)
+      return op.emitOpError() << "expects 32-bit elements, or the maximum of "
+                                 "f16, got "
+                              << type;
+    hold(op.getResult(), maxOfRows(*source));
+    return success();
+  }
+  bool isParts = heldBy(type) == Held::Parts;
   Registers rows;
   for (size_t half = 0; half < 2; ++half) {
     SmallVector<Value> own;

@@ -48,10 +48,28 @@ int64_t NvvmEmitter::threads() {
   return warpgroups * kWarpgroupThreads;
 }
 
+/// What a CTA does not start with no role can take: setmaxnreg would wait for
+/// it forever.
+LogicalResult NvvmEmitter::verifyRegisters() {
+  int64_t wanted = 0, warpgroups = threads() / kWarpgroupThreads;
+  for (ArrayRef<tile::RoleOp> group : groupRoles(kernel_)) {
+    tile::RoleOp role = group.front();
+    wanted += *tile::getFixed(role.getRegisters()) * warpgroupsOf(role);
+  }
+  int64_t given = startRegisters() * warpgroups;
+  if (warpgroups > 1 && wanted > given)
+    return kernel_.emitOpError()
+           << "expects roles to take at most the " << given
+           << " registers that its warpgroups start with, got " << wanted;
+  return success();
+}
+
 LogicalResult NvvmEmitter::emitRoles() {
   SmallVector<SmallVector<tile::RoleOp>> groups = groupRoles(kernel_);
   if (groups.empty())
     return kernel_.emitOpError() << "expects a tile.role, got none";
+  if (failed(verifyRegisters()))
+    return failure();
   Location loc = kernel_.getLoc();
   p_.setLocation(loc);
   thread_ = NVVM::ThreadIdXOp::create(b_, loc, p_.i32());
@@ -174,10 +192,14 @@ int64_t NvvmEmitter::ctasPerMultiprocessor() {
 }
 
 /// All threads start with what an even share of the registers gives.
-void NvvmEmitter::emitRegisterLimit(int64_t registers) {
+int64_t NvvmEmitter::startRegisters() {
   constexpr int64_t kStep = 8, kMost = 255;
   int64_t all = threads() * ctasPerMultiprocessor();
-  int64_t start = std::min(kRegisters / all / kStep * kStep, kMost);
+  return std::min(kRegisters / all / kStep * kStep, kMost);
+}
+
+void NvvmEmitter::emitRegisterLimit(int64_t registers) {
+  int64_t start = startRegisters();
   if (registers == start || threads() == kWarpgroupThreads)
     return;
   auto action = registers < start ? NVVM::SetMaxRegisterAction::decrease

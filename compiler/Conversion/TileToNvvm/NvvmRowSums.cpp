@@ -69,11 +69,11 @@ SmallVector<Value> NvvmEmitter::loadEight(const View &view, Value row,
                LLVM::BitcastOp::create(b_, loc, words, elements), isThere);
 }
 
-/// Eight columns' sums over this lane's rows of [first, end), which holds at
-/// least one.
-SmallVector<Value> NvvmEmitter::sumLanes(const View &view, Value first,
-                                         Value end, int64_t pieces,
-                                         bool isAligned) {
+/// Eight columns' sums (of what is not negative the largest element, as `add`
+/// says) over this lane's rows of [first, end), which holds at least one.
+SmallVector<Value> NvvmEmitter::combineLanes(const View &view, Value first,
+                                             Value end, int64_t pieces,
+                                             bool isAligned, Combine add) {
   Location loc = p_.location();
   int64_t rows = 32 / pieces;
   Value ownRow = p_.divide(lane_, pieces);
@@ -96,7 +96,7 @@ SmallVector<Value> NvvmEmitter::sumLanes(const View &view, Value first,
         loadEight(view, arith::MinSIOp::create(b_, loc, row, last), column,
                   isThere, isAligned);
     for (auto [sum, element] : llvm::zip(sums, elements))
-      sum = arith::AddFOp::create(b_, loc, sum, element);
+      sum = add(sum, element);
   }
   scf::YieldOp::create(b_, loc, sums);
   return loop.getResults();
@@ -113,11 +113,12 @@ Value NvvmEmitter::isAligned(const View &view) {
                                p_.constant64(0));
 }
 
-LogicalResult NvvmEmitter::emit(tile::SumRowsOp op) {
+/// All rows of [first, end) combined.
+NvvmEmitter::Registers NvvmEmitter::combineRows(const View &view, Value first,
+                                                Value end, int64_t size,
+                                                Combine add) {
   Location loc = p_.location();
-  auto type = cast<RankedTensorType>(op.getType());
-  const View view = views_[op.getView()];
-  int64_t pieces = type.getDimSize(0) / kPiece, rows = 32 / pieces;
+  int64_t pieces = size / kPiece, rows = 32 / pieces;
 
   // For 16-byte loads.
   auto branch = scf::IfOp::create(b_, loc, SmallVector<Type>(kPiece, p_.f32()),
@@ -126,8 +127,8 @@ LogicalResult NvvmEmitter::emit(tile::SumRowsOp op) {
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(aligned ? branch.thenBlock()
                                         : branch.elseBlock());
-    SmallVector<Value> sums = sumLanes(view, scalar(op.getFirst()),
-                                       scalar(op.getEnd()), pieces, aligned);
+    SmallVector<Value> sums =
+        combineLanes(view, first, end, pieces, aligned, add);
     scf::YieldOp::create(b_, loc, sums);
   }
 
@@ -138,12 +139,11 @@ LogicalResult NvvmEmitter::emit(tile::SumRowsOp op) {
     Value sum;
     for (int64_t row = 0; row < rows; ++row) {
       Value other = p_.fromLane(part, p_.add(piece, row * pieces));
-      sum =
-          row == 0 ? other : Value(arith::AddFOp::create(b_, loc, sum, other));
+      sum = row == 0 ? other : add(sum, other);
     }
     sums.push_back(sum);
   }
-  RowPlace place(type.getDimSize(0));
+  RowPlace place(size);
   Registers registers;
   for (int64_t i = 0; i < place.registers(); ++i) {
     Value element = rowIndex(place, i);
@@ -159,7 +159,29 @@ LogicalResult NvvmEmitter::emit(tile::SumRowsOp op) {
     }
     registers.push_back(found);
   }
-  hold(op.getResult(), std::move(registers));
+  return registers;
+}
+
+LogicalResult NvvmEmitter::emit(tile::SumRowsOp op) {
+  auto add = [&](Value a, Value b) -> Value {
+    return arith::AddFOp::create(b_, p_.location(), a, b);
+  };
+  hold(op.getResult(),
+       combineRows(views_[op.getView()], scalar(op.getFirst()),
+                   scalar(op.getEnd()),
+                   cast<RankedTensorType>(op.getType()).getDimSize(0), add));
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::PeakRowsOp op) {
+  auto larger = [&](Value a, Value b) -> Value {
+    return arith::MaxNumFOp::create(b_, p_.location(), a,
+                                    LLVM::FAbsOp::create(b_, p_.location(), b));
+  };
+  hold(op.getResult(),
+       combineRows(views_[op.getView()], scalar(op.getFirst()),
+                   scalar(op.getEnd()),
+                   cast<RankedTensorType>(op.getType()).getDimSize(0), larger));
   return success();
 }
 

@@ -29,7 +29,9 @@ LogicalResult NvvmEmitter::emit(tile::StoreSharedOp op) {
 
 /// stmatrix of four 8 x 8 matrices: both row halves of two groups of eight
 /// columns. Lane l gives the address of row l mod 16 in the first group (l <
-/// 16) or the second.
+/// 16) or the second. With the attribute `tile.late_addresses` the thread's
+/// number is read anew: else LLVM keeps the addresses, a dozen registers,
+/// through a persistent loop around.
 LogicalResult NvvmEmitter::storeMatrix(tile::StoreSharedOp op) {
   auto type = cast<RankedTensorType>(op.getValue().getType());
   if (!isPacked(type) || heldBy(type) != Held::Matrix)
@@ -38,16 +40,25 @@ LogicalResult NvvmEmitter::storeMatrix(tile::StoreSharedOp op) {
   if (failed(value))
     return failure();
   SharedMatrix matrix(op.getSlot().getType());
+  if (matrix.isCores())
+    return op.emitOpError()
+           << "expects swizzled panels, got " << op.getSlot().getType();
   constexpr int64_t kPieceBytes = 16; // eight elements, what swizzles permute
   int64_t pieces = matrix.swizzle / kPieceBytes;
   int64_t groups = matrix.columns / 8;
 
   // A swizzle of 2^n pieces xors the piece with n bits of the row, counted from
   // the top of the row's three low bits.
-  Value row = p_.add(p_.add(p_.mul(role_.warpgroup, 64), p_.mul(warp_, 16)),
-                     p_.remainder(lane_, 16));
+  Value lane = lane_, warp = warp_;
+  if (op->hasAttr("tile.late_addresses")) {
+    Value thread = p_.ptx("mov.u32 $0, %tid.x;", "=r", {}, p_.i32()).front();
+    lane = p_.remainder(thread, 32);
+    warp = p_.remainder(p_.divide(thread, 32), 4);
+  }
+  Value row = p_.add(p_.add(p_.mul(role_.warpgroup, 64), p_.mul(warp, 16)),
+                     p_.remainder(lane, 16));
   Value xorBits = p_.divide(p_.remainder(row, 8), 8 / pieces);
-  Value lanePiece = p_.bitXor(p_.divide(lane_, 16), xorBits);
+  Value lanePiece = p_.bitXor(p_.divide(lane, 16), xorBits);
   Value laneBytes = p_.mul(lanePiece, kPieceBytes);
   Value base =
       p_.add(slots_[op.getSlot()].address, p_.mul(row, matrix.swizzle));

@@ -26,6 +26,7 @@ bool NvvmEmitter::isForTeams(Operation *op) {
              tile::RowStoreOp, tile::TotalOp, tile::PickOp, tile::RankOp,
              tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
              tile::StoreScalarOp, tile::SumRowsOp, tile::RowDotsOp,
+             tile::PeakRowsOp, tile::ScaleRowsOp, tile::ScaleCoresOp,
              tile::ScatterAtOp, tile::LoadRunOp>(op);
 }
 
@@ -36,7 +37,8 @@ bool NvvmEmitter::isForRoles(Operation *op) {
              tile::DotWaitOp, tile::WarpDotOp, tile::SharedColumnsOp,
              tile::SharedPositionsOp, tile::StoreSharedOp, tile::LoadSharedOp,
              tile::ConvertOp, tile::ExpandOp, tile::ReduceOp,
-             tile::ReducePartialOp>(op);
+             tile::ReducePartialOp, tile::FmaReluOp, tile::LowBitsOp,
+             tile::ColumnsOp, tile::LoadColumnsOp>(op);
 }
 
 LogicalResult NvvmEmitter::emitTeam() {

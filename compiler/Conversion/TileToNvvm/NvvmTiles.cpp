@@ -20,6 +20,11 @@ bool NvvmEmitter::isPacked(RankedTensorType type) {
          type.getElementTypeBitWidth() == 16;
 }
 
+/// Four elements of a row lie in one register.
+bool NvvmEmitter::isBytes(RankedTensorType type) {
+  return isa<Float8E4M3FNType>(type.getElementType());
+}
+
 NvvmEmitter::Held NvvmEmitter::heldBy(RankedTensorType type) const {
   if (role_.isTeam)
     return type.getRank() == 1 ? Held::Row : Held::Keys;
@@ -31,7 +36,10 @@ NvvmEmitter::Held NvvmEmitter::heldBy(RankedTensorType type) const {
 int64_t NvvmEmitter::registerCount(RankedTensorType type, Held held) {
   switch (held) {
   case Held::Matrix:
-    return type.getDimSize(1) / kColumnGroup * (isPacked(type) ? 2 : 4);
+    return type.getDimSize(1) / kColumnGroup *
+           (isBytes(type)    ? 1
+            : isPacked(type) ? 2
+                             : 4);
   case Held::Columns:
     return type.getDimSize(0) / kColumnGroup * 2;
   case Held::Parts:
@@ -48,7 +56,7 @@ int64_t NvvmEmitter::registerCount(RankedTensorType type, Held held) {
 }
 
 Type NvvmEmitter::registerType(RankedTensorType type) {
-  return isPacked(type) ? p_.i32() : type.getElementType();
+  return isPacked(type) || isBytes(type) ? p_.i32() : type.getElementType();
 }
 
 /// The number of this thread's row of half `half` within a role's tile.
@@ -118,11 +126,12 @@ LogicalResult NvvmEmitter::emit(tile::ExpandOp op) {
   Held held = heldBy(type);
   if (isColumns && held != Held::Matrix)
     return op.emitOpError() << "expects eight columns or more, got " << type;
-  if (isPacked(type))
+  if (isBytes(type) || (isPacked(type) && isColumns))
     return op.emitOpError() << "expects 32-bit elements, got " << type;
   Registers registers;
   for (int64_t i = 0; i < registerCount(type, held); ++i) {
-    int64_t half = held == Held::Parts ? i : i / 2 % 2;
+    bool isPair = isPacked(type) || held == Held::Parts;
+    int64_t half = (isPair ? i : i / 2) % 2;
     registers.push_back((*source)[isColumns ? i / 4 * 2 + i % 2 : half]);
   }
   hold(op.getResult(), std::move(registers));
@@ -171,16 +180,25 @@ NvvmEmitter::Registers NvvmEmitter::widenPairs(ArrayRef<Value> source,
 LogicalResult NvvmEmitter::emit(tile::ConvertOp op) {
   auto sourceType = cast<RankedTensorType>(op.getSource().getType());
   auto type = cast<RankedTensorType>(op.getType());
-  bool narrows = sourceType.getElementType().isF32() && isPacked(type);
-  bool widens = isPacked(sourceType) && type.getElementType().isF32();
-  if (!(narrows || widens) || heldBy(type) != Held::Matrix)
-    return op.emitOpError() << "expects f32 to a 16-bit float or back, got "
+  Type from = sourceType.getElementType(), to = type.getElementType();
+  Held held = heldBy(type);
+  bool narrows = from.isF32() && isPacked(type);
+  bool widens = isPacked(sourceType) && to.isF32();
+  bool toFew = isBytes(type) && (from.isF32() || from.isF16());
+  bool isRows = held == Held::Rows && (from.isF16() || to.isF16());
+  bool stays = from == to && (from.isF32() || from.isF16());
+  if (!(stays || (held == Held::Matrix && (narrows || widens || toFew)) ||
+        (isRows && (narrows || widens))))
+    return op.emitOpError() << "expects f32 to a 16-bit float or back, or to "
+                               "f8E4M3FN, got "
                             << sourceType << " to " << type;
   FailureOr<Registers> source = registersOf(op.getSource());
   if (failed(source))
     return failure();
-  hold(op.getResult(), narrows
-                           ? narrow(*source, type.getElementType())
-                           : widenPairs(*source, sourceType.getElementType()));
+  hold(op.getResult(), stays     ? *source
+                       : isRows  ? convertRows(*source, from, to)
+                       : toFew   ? toBytes(*source, from)
+                       : narrows ? narrow(*source, to)
+                                 : widenPairs(*source, from));
   return success();
 }

@@ -30,6 +30,9 @@ NvvmEmitter::LanePlace NvvmEmitter::lanePlace(Value slot, Value firstRow) {
 }
 
 LogicalResult NvvmEmitter::emit(tile::WarpDotOp op) {
+  Type elements = op.getA().getType().getElementType();
+  if (!elements.isBF16() && !elements.isF16())
+    return op.emitOpError() << "expects bf16 or f16, got " << elements;
   LanePlace a = lanePlace(
       op.getA(), p_.add(p_.mul(role_.warpgroup, 64), p_.mul(warp_, 16)));
   LanePlace b = lanePlace(op.getB(), p_.constant(0));

@@ -175,6 +175,8 @@ void PtxBuilder::storeGlobalWhere(Value condition, Value value, Value pointer) {
 }
 Value PtxBuilder::globalPointer(Value base, Type element, Value elements) {
   auto type = LLVM::LLVMPointerType::get(b_.getContext(), kGlobalSpace);
+  if (element.isIntOrFloat() && element.getIntOrFloatBitWidth() == 8)
+    element = b_.getI8Type(); // LLVM knows no floats of eight bits
   return LLVM::GEPOp::create(b_, loc_, type, element, base,
                              ArrayRef<LLVM::GEPArg>{elements});
 }

@@ -21,6 +21,11 @@ struct SharedMatrix {
   int64_t panels() const { return llvm::divideCeil(columns, panelColumns()); }
   int64_t panelBytes() const { return rows * swizzle; }
   int64_t bytes() const { return panels() * panelBytes(); }
+  /// Panels of one core matrix's width: eight rows of 16 bytes.
+  bool isCores() const { return swizzle == kCoreBytes / 8; }
+  int64_t cores() const { return bytes() / kCoreBytes; }
+
+  static constexpr int64_t kCoreBytes = 128;
 };
 
 /// One piece of a ring's slots: slot s lies at offset + s * stride.

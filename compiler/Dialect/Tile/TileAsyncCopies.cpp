@@ -97,6 +97,42 @@ LogicalResult GatherAsyncOp::verify() {
   return verifyAcquired(*this, getSlot()); // C4
 }
 
+static Attribute columnsOf(SharedType type) {
+  return type.getSizes().getSizes()[1];
+}
+
+LogicalResult GatherPanelsOp::verify() {
+  TensorMapType map = getMap().getType();
+  if (failed(verifyIndices(*this, getIndices().size(),
+                           map.getRank() - 2))) // C1
+    return failure();
+  RankedTensorType columns = tensorType(getColumns());
+  if (!isIndexVector(columns)) // C2
+    return emitOpError() << "expects columns to be a rank-1 tensor of i32, got "
+                         << columns;
+  SharedType box = map.getBox(), slot = getSlot().getType();
+  Type element = slot.getElementType();
+  bool matches =
+      slot.getSizes().getSizes().size() == 2 &&
+      box.getSizes().getSizes()[0] == slot.getSizes().getSizes()[0] &&
+      box.getElementType() == element && element.isIntOrFloat() &&
+      element.getIntOrFloatBitWidth() == 8 &&
+      getFixed(slot.getSwizzle()) == 16 && getFixed(box.getSwizzle()) == 16;
+  if (matches) {
+    std::optional<int64_t> all = getFixed(columnsOf(slot));
+    std::optional<int64_t> some = getFixed(columnsOf(box));
+    std::optional<int64_t> boxes = getFixed(getSizes(columns)[0]);
+    matches = (!some || *some % 16 == 0) &&
+              (!all || !some || !boxes || *all == *some * *boxes);
+  }
+  if (!matches) // C3
+    return emitOpError() << "expects the slot to be "
+                         << printSizes(getSizes(columns))
+                         << " boxes of bytes in panels of 16, side by side, of "
+                         << box << ", got " << slot;
+  return verifyAcquired(*this, getSlot()); // C4
+}
+
 LogicalResult StoreAsyncOp::verify() {
   TensorMapType map = getMap().getType();
   if (failed(verifyIndices(*this, getIndices().size(),

@@ -12,7 +12,8 @@ def Tile_TensorMapOp : Tile_Op<"tensor_map", [Pure]> {
   let summary = "Says that a tensor argument is copied in boxes";
   let description = [{
     The host builds the map from the tensor's pointer, sizes and strides and
-    passes it beside the arguments.
+    passes it beside the arguments. A box in panels of 16 bytes is one of an image
+    (`tile.gather_panels`).
 
     C1: the source is an argument of the kernel, of the map's rank.
     C2: source and box have the same element type.
@@ -57,6 +58,31 @@ def Tile_GatherAsyncOp : Tile_Op<"gather_async"> {
   let assemblyFormat = [{
     $map `[` $indices `]` `rows` $rows `into` $slot attr-dict
     `:` qualified(type($map)) `,` type($rows) `,` qualified(type($slot))
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_GatherPanelsOp : Tile_Op<"gather_panels"> {
+  let summary = "Starts the copies of several boxes of an image into one slot, side by side";
+  let description = [{
+    An image is a matrix of R rows and of columns of a byte each, as its core
+    matrices one after the other: with n = R / 8, row g n + i of the map's tensor
+    (128 bytes) is the core matrix of rows 8 i to 8 i + 7 and columns 16 g to 16 g
+    + 15. With b the box's columns: slot[r, i b + c] = image[indices…][r,
+    columns[i] + c], 0 beyond the image's end; counts towards the slot's commit.
+
+    C1: one index for each dimension of the tensor but the last two.
+    C2: columns is a rank-1 tensor of i32, of multiples of 16.
+    C3: slot and box have the same rows, elements of a byte and panels of 16 bytes,
+        and where sizes are fixed, columns(slot) = size(columns) * columns(box),
+        columns(box) a multiple of 16.
+    C4: the slot comes from a `tile.ring_acquire`.
+  }];
+  let arguments = (ins Tile_TensorMapType:$map, Variadic<Index>:$indices, AnyRankedTensor:$columns,
+                       Tile_SharedType:$slot);
+  let assemblyFormat = [{
+    $map `[` $indices `]` `columns` $columns `into` $slot attr-dict
+    `:` qualified(type($map)) `,` type($columns) `,` qualified(type($slot))
   }];
   let hasVerifier = 1;
 }

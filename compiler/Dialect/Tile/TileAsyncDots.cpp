@@ -60,6 +60,19 @@ LogicalResult DotAsyncOp::verify() {
     return emitOpError() << "expects an accumulator of " << result << ", got "
                          << settled(getAccumulator().getType());
   bool inRegisters = isa<RankedTensorType>(getA().getType());
+  bool isByte =
+      a.element.isIntOrFloat() && a.element.getIntOrFloatBitWidth() == 8;
+  if (isByte && (!isa<Float8E4M3FNType>(a.element) || !getTransposed() ||
+                 !isMultiple(a.sizes[1], 32, INT64_MAX))) // C6
+    return emitOpError()
+           << "expects 8-bit elements to be f8E4M3FN, b transposed "
+              "and K a multiple of 32, got "
+           << printSizes(a.sizes) << " of " << a.element
+           << (getTransposed() ? "" : " and b not transposed");
+  if (result.getElementType().isF16() && !isByte && !a.element.isF16() &&
+      !isa<ElementType>(a.element)) // C7
+    return emitOpError() << "expects sums in f32 for elements of " << a.element
+                         << ", got " << result.getElementType();
   if (!isMultiple(sizes[1], 8, 256) || !isMultiple(sizes[0], 64, INT64_MAX) ||
       (inRegisters && !isMultiple(a.sizes[1], 16, INT64_MAX))) // C5
     return emitOpError()
@@ -85,9 +98,11 @@ LogicalResult DotWaitOp::verify() {
     return emitOpError() << "expects a pending operand, got none";
   for (Type after : getAfter().getTypes())
     if (Type element = cast<RankedTensorType>(after).getElementType();
-        !element.isF32() && !element.isInteger(32)) // C4
+        !element.isF32() && !element.isF16() && !element.isInteger(32) &&
+        !isa<ElementType>(element)) // C4
       return emitOpError()
-             << "expects to wait after tensors of f32 or i32, got " << after;
+             << "expects to wait after tensors of f32, f16 or i32, got "
+             << after;
   return success();
 }
 

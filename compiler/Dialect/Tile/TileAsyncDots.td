@@ -10,10 +10,15 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Tile_DotAsyncOp : Tile_Op<"dot_async"> {
   let summary = "Starts a matrix product on the tensor core";
   let description = [{
-    result = a · b (+ accumulator), or a · bᵀ with `transposed`; f32 sums. One
-    commit group. a lies in shared memory or in registers, b in shared memory;
-    none of the operands may be written before a `tile.dot_wait` has covered this
-    dot.
+    result = a · b (+ accumulator), or a · bᵀ with `transposed`; sums in the
+    result's type, of f8E4M3FN in fewer bits than float32 has (about 14, as seen on
+    H200; so long sums should not stay in one accumulator). One commit group. a
+    lies in shared memory or in registers, b in shared memory; none of the operands
+    may be written before a `tile.dot_wait` has covered this dot.
+
+    With an 8-bit a in registers, whose columns lie as a dot left them, those of b
+    are permuted in every sixteen: column 4 t + i of b is to be met by column 2 t +
+    i mod 2 + 8 (i / 2) of a, i < 4.
 
     C1: a is a rank-2 tensor or shared tile, b a rank-2 shared tile.
     C2: a is M x K, b is K x N (N x K with `transposed`), the result M x N.
@@ -21,6 +26,8 @@ def Tile_DotAsyncOp : Tile_Op<"dot_async"> {
     C4: the accumulator is the result's tensor, or pending like the result.
     C5: where fixed, N is a multiple of 8 up to 256 and M one of 64; with a in
         registers, K is one of 16.
+    C6: 8-bit elements are f8E4M3FN, with `transposed`, and K is a multiple of 32.
+    C7: the result is f32, or f16 where the elements are f16 or of 8 bits.
   }];
   let arguments = (ins AnyTypeOf<[AnyRankedTensor, Tile_SharedType]>:$a, Tile_SharedType:$b,
                        UnitAttr:$transposed,
@@ -46,7 +53,7 @@ def Tile_DotWaitOp : Tile_Op<"dot_wait", [AttrSizedOperandSegments]> {
     C1: pending is from 0 to 7.
     C2: each result is its operand's tensor.
     C3: at least one operand is pending.
-    C4: the elements of the `after` tensors are f32 or i32.
+    C4: the elements of the `after` tensors are f32, f16 or i32.
   }];
   let arguments = (ins I64Attr:$pending,
                        Variadic<AnyTypeOf<[AnyRankedTensor, Tile_PendingType]>>:$values,
@@ -62,6 +69,9 @@ def Tile_DotWaitOp : Tile_Op<"dot_wait", [AttrSizedOperandSegments]> {
 def Tile_ConvertOp : Tile_Op<"convert", [Pure]> {
   let summary = "A tile in another element type, rounded to nearest even or exact";
   let description = [{
+    What is too large for f8E4M3FN, which has no infinity, becomes its largest
+    number, 448.
+
     C1: source and result have the same sizes.
   }];
   let arguments = (ins AnyRankedTensor:$source);

@@ -100,8 +100,8 @@ LogicalResult SharedType::verify(function_ref<InFlightDiagnostic()> emitError,
                        << rank << (swizzle ? " with" : " without") << " one";
   if (swizzle)
     if (std::optional<int64_t> bytes = getFixed(swizzle);
-        bytes && !llvm::is_contained({32, 64, 128}, *bytes)) // C2
-      return emitError() << "expects a swizzle of 32, 64 or 128 bytes, got "
+        bytes && !llvm::is_contained({16, 32, 64, 128}, *bytes)) // C2
+      return emitError() << "expects a swizzle of 16, 32, 64 or 128 bytes, got "
                          << *bytes;
   for (auto [dimension, size] : llvm::enumerate(sizes.getSizes())) { // C3
     std::optional<int64_t> fixed = getFixed(size);
@@ -130,15 +130,24 @@ TensorMapType::verify(function_ref<InFlightDiagnostic()> emitError,
   if (rank < 2 || rank > 5 || boxRank != 2) // C1
     return emitError() << "expects a rank from 2 to 5 and a box of rank 2, got "
                        << rank << " and " << boxRank;
-  std::optional<int64_t> rows = getFixed(box.getSizes().getSizes().front());
-  if (rows && *rows > 256) // C2
+  std::optional<int64_t> rows = getFixed(box.getSizes().getSizes()[0]);
+  std::optional<int64_t> columns = getFixed(box.getSizes().getSizes()[1]);
+  if (box.getSwizzle() && getFixed(box.getSwizzle()) == 16) {
+    if (rows && columns && *rows / 8 * (*columns / 16) > 256) // C2
+      return emitError() << "expects a box of at most 256 core matrices, got "
+                         << *rows / 8 * (*columns / 16);
+  } else if (rows && *rows > 256) { // C2
     return emitError() << "expects a box of at most 256 rows, got " << *rows;
+  }
   return success();
 }
 
 LogicalResult PendingType::verify(function_ref<InFlightDiagnostic()> emitError,
                                   RankedTensorType tensor) {
-  if (tensor.getRank() != 2 || !tensor.getElementType().isF32()) // C1
-    return emitError() << "expects a tensor of rank 2 and f32, got " << tensor;
+  Type element = tensor.getElementType();
+  if (tensor.getRank() != 2 ||
+      !(element.isF32() || element.isF16() || isa<ElementType>(element))) // C1
+    return emitError() << "expects a tensor of rank 2 and f32 or f16, got "
+                       << tensor;
   return success();
 }

@@ -13,5 +13,6 @@ include "compiler/Dialect/Tile/TileAsyncCopies.td"
 include "compiler/Dialect/Tile/TileAsyncDots.td"
 include "compiler/Dialect/Tile/TileTeams.td"
 include "compiler/Dialect/Tile/TileRows.td"
+include "compiler/Dialect/Tile/TileNarrow.td"
 
 #endif

@@ -114,11 +114,13 @@ def Tile_SharedType : Tile_Type<"Shared", "shared"> {
     Rank 2: rows x columns in panels of `swizzle` bytes: element (r, c) with
     byte column b = c * bytes(element) lies in panel b / swizzle, which holds all
     rows, `swizzle` bytes each; within eight rows the 16-byte pieces are permuted
-    as the TMA's and the tensor core's swizzle of that width do. The last panel is
-    padded with zero columns. Rank 1: plain words.
+    as the TMA's and the tensor core's swizzle of that width do. Panels of 16 bytes
+    have nothing to permute: eight rows of one are a core matrix, 128 bytes
+    together, and the whole is what the tensor core calls not swizzled. The last
+    panel is padded with zero columns. Rank 1: plain words.
 
     C1: rank 1 without a swizzle, or rank 2 with one.
-    C2: a fixed swizzle is 32, 64 or 128 bytes.
+    C2: a fixed swizzle is 16, 32, 64 or 128 bytes.
     C3: fixed sizes are positive, and the rows of a matrix a multiple of 8.
 
     ```mlir
@@ -154,7 +156,8 @@ def Tile_TensorMapType : Tile_Type<"TensorMap", "tensor_map"> {
     `rank` is the tensor's, `box` what one copy moves.
 
     C1: the rank is from 2 to 5, the box a `!tile.shared` of rank 2.
-    C2: a box has at most 256 rows.
+    C2: a box has at most 256 rows, and one in panels of 16 bytes, which is copied
+        by core matrices, at most 256 of those.
   }];
   let parameters = (ins "int64_t":$rank, "::mlir::tile::SharedType":$box);
   let assemblyFormat = "`<` $rank `,` qualified($box) `>`";
@@ -164,7 +167,7 @@ def Tile_TensorMapType : Tile_Type<"TensorMap", "tensor_map"> {
 def Tile_PendingType : Tile_Type<"Pending", "pending"> {
   let summary = "A dot's result that the tensor core may still be writing";
   let description = [{
-    C1: the tensor has rank 2 and f32 elements.
+    C1: the tensor has rank 2 and f32 or f16 elements, or a parameter's.
   }];
   let parameters = (ins "::mlir::RankedTensorType":$tensor);
   let assemblyFormat = "`<` $tensor `>`";

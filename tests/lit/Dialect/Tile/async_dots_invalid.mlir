@@ -210,7 +210,7 @@ tile.kernel @dot_wait_c4_after(%x: !tile.global<4 x bf16>) parameters [n] grid %
     %slot, %note = tile.ring_wait %ring[%at] : !ring -> !slot, !tile.shared<2 x i32>
     %weights = tile.convert %scores : !scores -> tensor<64x64xbf16>
     %s = tile.dot_async %slot, %slot transposed : !slot, !slot -> !tile.pending<!scores>
-    // expected-error @below {{expects to wait after tensors of f32 or i32, got 'tensor<64x64xbf16>'}}
+    // expected-error @below {{expects to wait after tensors of f32, f16 or i32, got 'tensor<64x64xbf16>'}}
     %r = tile.dot_wait 0 (%s : !tile.pending<!scores>) after %weights : tensor<64x64xbf16> -> !scores
   }
 }

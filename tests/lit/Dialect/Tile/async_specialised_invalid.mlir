@@ -6,7 +6,7 @@
 
 !slot = !tile.shared<n x 64 x bf16, swizzle swizzle_bytes>
 tile.kernel @swizzle(%x: !tile.global<4 x bf16>) parameters [n, swizzle_bytes] grid %x by n {
-  // expected-error @below {{expects a swizzle of 32, 64 or 128 bytes, got 96}}
+  // expected-error @below {{expects a swizzle of 16, 32, 64 or 128 bytes, got 96}}
   %ring = tile.ring stages 2 passed_by [1] : !tile.ring<!slot>
 }
 

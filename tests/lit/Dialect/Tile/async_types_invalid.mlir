@@ -16,8 +16,8 @@
 // -----
 
 // @shared_c2_swizzle
-// expected-error @below {{expects a swizzle of 32, 64 or 128 bytes, got 16}}
-!slot = !tile.shared<64 x 64 x bf16, swizzle 16>
+// expected-error @below {{expects a swizzle of 16, 32, 64 or 128 bytes, got 8}}
+!slot = !tile.shared<64 x 64 x bf16, swizzle 8>
 
 // -----
 
@@ -57,14 +57,20 @@
 
 // -----
 
+// @tensor_map_c2_cores (of the type)
+// expected-error @below {{expects a box of at most 256 core matrices, got 272}}
+!map = !tile.tensor_map<4, !tile.shared<136 x 256 x f8E4M3FN, swizzle 16>>
+
+// -----
+
 // @pending_c1_element
-// expected-error @below {{expects a tensor of rank 2 and f32, got 'tensor<64x64xbf16>'}}
+// expected-error @below {{expects a tensor of rank 2 and f32 or f16, got 'tensor<64x64xbf16>'}}
 !pending = !tile.pending<tensor<64x64xbf16>>
 
 // -----
 
 // @pending_c1_rank
-// expected-error @below {{expects a tensor of rank 2 and f32, got 'tensor<64xf32>'}}
+// expected-error @below {{expects a tensor of rank 2 and f32 or f16, got 'tensor<64xf32>'}}
 !pending = !tile.pending<tensor<64xf32>>
 
 // -----

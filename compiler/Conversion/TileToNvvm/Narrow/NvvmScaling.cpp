@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of 16-bit floats to f8E4M3FN: streams, as in NvvmRowSums.cpp, whose
+// lanes hold eight columns of a row at a time, and sixteen rows to the core
+// matrices of an image, where a lane holds a few neighbouring columns of all.
+#include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::sparge;
+
+static constexpr int64_t kPiece = 8, kLoads = 8;
+static constexpr int64_t kCoreRows = 8, kCoreColumns = 16;
+
+/// Four f32 as the bytes of a word, lowest first.
+Value NvvmEmitter::toFour(ArrayRef<Value> elements) {
+  return p_
+      .purePtx("{ .reg .b16 low, high; "
+               "cvt.rn.satfinite.e4m3x2.f32 low, $2, $1; "
+               "cvt.rn.satfinite.e4m3x2.f32 high, $4, $3; "
+               "mov.b32 $0, {low, high}; }",
+               "=r,f,f,f,f", elements, p_.i32())
+      .front();
+}
+
+/// Rows of `into` start at multiples of 8 bytes, as the host checks: its
+/// strides are a tensor map's.
+void NvvmEmitter::scaleLanes(tile::ScaleRowsOp op, bool isAligned) {
+  Location loc = p_.location();
+  const View view = views_[op.getView()], into = views_[op.getInto()];
+  int64_t pieces = *tile::getFixed(op.getColumns()) / kPiece;
+  int64_t rows = 32 / pieces;
+  Value first = scalar(op.getFirst()), end = scalar(op.getEnd());
+  Value factor = scalar(op.getFactor());
+  Value ownRow = p_.divide(lane_, pieces);
+  Value column = p_.mul(p_.remainder(lane_, pieces), kPiece);
+  Value last = p_.add(end, -1);
+  auto loop =
+      scf::ForOp::create(b_, loc, first, end, p_.constant(rows * kLoads));
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(loop.getBody());
+  SmallVector<SmallVector<Value>> loaded;
+  SmallVector<Value> rowNumbers, areThere;
+  for (int64_t i = 0; i < kLoads; ++i) {
+    Value row = p_.add(p_.add(loop.getInductionVar(), ownRow), i * rows);
+    Value isThere = p_.less(row, end);
+    if (rows * pieces < 32)
+      isThere = arith::AndIOp::create(b_, loc, isThere,
+                                      p_.less(ownRow, p_.constant(rows)));
+    rowNumbers.push_back(row);
+    areThere.push_back(isThere);
+    loaded.push_back(loadEight(view, arith::MinSIOp::create(b_, loc, row, last),
+                               column, isThere, isAligned));
+  }
+  for (int64_t i = 0; i < kLoads; ++i) {
+    auto at = static_cast<size_t>(i);
+    for (Value &element : loaded[at])
+      element = arith::MulFOp::create(b_, loc, element, factor);
+    ArrayRef<Value> elements = loaded[at];
+    Value offset = p_.add(p_.mul(p_.signExtend(rowNumbers[at]), into.rowStride),
+                          p_.signExtend(column));
+    p_.ptxWhere(areThere[at], "st.global.v2.b32 [$0], {$1, $2};", "l,r,r",
+                {p_.globalPointer(into.pointer, b_.getI8Type(), offset),
+                 toFour(elements.take_front(4)),
+                 toFour(elements.drop_front(4))});
+  }
+}
+
+LogicalResult NvvmEmitter::emit(tile::ScaleRowsOp op) {
+  auto branch = scf::IfOp::create(b_, p_.location(), TypeRange(),
+                                  isAligned(views_[op.getView()]),
+                                  /*withElseRegion=*/true);
+  for (bool aligned : {true, false}) {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(aligned ? branch.thenBlock()
+                                        : branch.elseBlock());
+    scaleLanes(op, aligned);
+  }
+  return success();
+}
+
+/// `count` (1, 2 or 4) neighbouring elements as f32; 0 where not `isThere`.
+SmallVector<Value> NvvmEmitter::loadRun(const View &view, Value row,
+                                        Value column, int64_t count,
+                                        Value isThere, bool isAligned) {
+  Location loc = p_.location();
+  Value offset =
+      p_.add(p_.mul(p_.signExtend(row), view.rowStride), p_.signExtend(column));
+  Value pointer = p_.globalPointer(view.pointer, view.elementType, offset);
+  auto run = VectorType::get({count}, view.elementType);
+  Value loaded = LLVM::LoadOp::create(
+      b_, loc, run, pointer, static_cast<unsigned>(isAligned ? 2 * count : 2));
+  Value zero = p_.constantLike(p_.f32(), b_.getF32FloatAttr(0));
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < count; ++i) {
+    Value element =
+        LLVM::ExtractElementOp::create(b_, loc, loaded, p_.constant(i));
+    Value wide = LLVM::FPExtOp::create(b_, loc, p_.f32(), element);
+    elements.push_back(p_.select(isThere, wide, zero));
+  }
+  return elements;
+}
+
+/// A lane's columns of all sixteen rows: sixteen bytes each, and the rows of
+/// ones.
+void NvvmEmitter::scaleColumns(tile::ScaleCoresOp op, ArrayRef<Value> factors,
+                               bool isAligned) {
+  Location loc = p_.location();
+  const View view = views_[op.getView()], image = views_[op.getImage()];
+  int64_t columns =
+      cast<RankedTensorType>(op.getFactors().getType()).getDimSize(0);
+  RowPlace place(columns);
+  Value first = scalar(op.getFirst()), end = scalar(op.getEnd());
+  Value last = p_.add(end, -1);
+  SmallVector<Value> rows, areThere;
+  for (int64_t i = 0; i < kCoreColumns; ++i) {
+    Value row = p_.add(first, i);
+    areThere.push_back(p_.less(row, end));
+    rows.push_back(arith::MinSIOp::create(b_, loc, row, last));
+  }
+  // Word t: the rows whose places are 4 t to 4 t + 3.
+  auto store = [&](ArrayRef<Value> byRow, Value column, Value where) {
+    SmallVector<Value> operands;
+    Value core =
+        p_.add(p_.mul(p_.divide(first, kCoreColumns), columns / kCoreRows + 1),
+               p_.divide(column, kCoreRows));
+    Value offset = p_.add(
+        p_.mul(p_.signExtend(core), image.rowStride),
+        p_.signExtend(p_.mul(p_.remainder(column, kCoreRows), kCoreColumns)));
+    operands.push_back(p_.globalPointer(image.pointer, b_.getI8Type(), offset));
+    for (size_t t = 0; t < 4; ++t)
+      operands.push_back(toFour({byRow[2 * t], byRow[2 * t + 1],
+                                 byRow[2 * t + 8], byRow[2 * t + 9]}));
+    p_.ptxWhere(where, "st.global.v4.b32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r",
+                operands);
+  };
+  for (int64_t group = 0; group < place.groups; ++group) {
+    int64_t firstRegister = group * place.perLane;
+    Value column = rowIndex(place, firstRegister);
+    Value isInside = p_.less(column, p_.constant(columns));
+    Value inside = p_.select(isInside, column, p_.constant(0));
+    SmallVector<SmallVector<Value>> loaded;
+    for (size_t i = 0; i < rows.size(); ++i)
+      loaded.push_back(loadRun(view, rows[i], inside, place.perLane,
+                               areThere[i], isAligned));
+    for (int64_t c = 0; c < place.perLane; ++c) {
+      SmallVector<Value> byRow;
+      for (ArrayRef<Value> row : loaded)
+        byRow.push_back(arith::MulFOp::create(
+            b_, loc, row[static_cast<size_t>(c)],
+            factors[static_cast<size_t>(firstRegister + c)]));
+      store(byRow, p_.add(inside, c), isInside);
+    }
+  }
+  Value zero = p_.constantLike(p_.f32(), b_.getF32FloatAttr(0));
+  Value one = p_.constantLike(p_.f32(), b_.getF32FloatAttr(1));
+  SmallVector<Value> ones;
+  for (Value isThere : areThere)
+    ones.push_back(p_.select(isThere, one, zero));
+  store(ones, p_.add(p_.remainder(lane_, kCoreRows), columns),
+        p_.less(lane_, p_.constant(kCoreRows)));
+}
+
+LogicalResult NvvmEmitter::emit(tile::ScaleCoresOp op) {
+  FailureOr<Registers> factors = registersOf(op.getFactors());
+  if (failed(factors))
+    return failure();
+  auto branch = scf::IfOp::create(b_, p_.location(), TypeRange(),
+                                  isAligned(views_[op.getView()]),
+                                  /*withElseRegion=*/true);
+  for (bool aligned : {true, false}) {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(aligned ? branch.thenBlock()
+                                        : branch.elseBlock());
+    scaleColumns(op, *factors, aligned);
+  }
+  return success();
+}
