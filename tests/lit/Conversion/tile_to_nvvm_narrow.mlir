@@ -161,3 +161,27 @@ tile.kernel @narrows(%x: !tile.global<4 x bf16>, %rows: !tile.global<4 x f8E4M3F
   tile.scale_rows %view[%c0 to %c64] by %peak into %row_view columns 128 : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN>
   tile.scale_cores %view[%c0 to %c64] by %peaks into %image_view : !tile.view<2 x bf16>, tensor<128xf32>, !tile.view<2 x f8E4M3FN>
 }
+
+// -----
+
+!slot = !tile.shared<n x n x f16, swizzle 128>
+!ring = !tile.ring<!slot>
+!tile_ = tensor<?x?xf16, #tile.sizes<n, n>>
+
+// The thread's number is read where the tile is stored, for its addresses.
+// CHECK-LABEL: llvm.func @late(
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: %[[THREAD:.*]] = llvm.inline_asm has_side_effects asm_dialect = att "mov.u32 $0, %tid.x;", "=r"
+// CHECK: arith.remui %[[THREAD]], %c32_i32
+// CHECK-COUNT-4: stmatrix.sync.aligned.m8n8.x4.shared.b16
+tile.kernel @late(%x: !tile.global<4 x f16>) parameters [n] grid %x by n {
+  %ring = tile.ring stages 1 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %slot = tile.ring_wait %ring[%at] : !ring -> !slot
+    %products = tile.dot_async %slot, %slot transposed : !slot, !slot -> !tile.pending<!tile_>
+    %s = tile.dot_wait 0 (%products : !tile.pending<!tile_>) -> !tile_
+    tile.store_shared %s, %slot {tile.late_addresses} : !tile_, !slot
+    tile.ring_release %ring[%at] : !ring
+  }
+}
