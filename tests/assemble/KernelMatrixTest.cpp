@@ -16,6 +16,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <numeric>
 #include <tuple>
 
 namespace spargejit {
@@ -106,6 +108,24 @@ protected:
     ++assembled_;
   }
 
+  /// A kernel with all its parameters.
+  void
+  expectCleanSpec(const std::string &name,
+                  const std::map<std::string, ParameterValue> &parameters) {
+    auto kernel = jit_.text(name);
+    ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+    KernelSpec spec;
+    spec.kernel = name;
+    spec.target = jit_.target();
+    spec.parameters.insert(parameters.begin(), parameters.end());
+    auto code = jit_.code(spec, **kernel);
+    EXPECT_TRUE(code.ok()) << code.status().message();
+    if (!code.ok())
+      return;
+    EXPECT_LE((*code)->launch.sharedBytes, 227 << 10) << (*code)->what;
+    ++assembled_;
+  }
+
   const Environment settings_ = settingsWithPtxas();
   jit::DeviceJit jit_{jit::builtInCodeGenerator(), kernels_ir::embeddedTexts(),
                       settings_, hopper()};
@@ -171,6 +191,68 @@ TEST_F(MaskLists, Assemble) {
   ASSERT_TRUE(code.ok()) << code.status().message();
   EXPECT_EQ((*code)->launch.slotCount(), 25);
   EXPECT_EQ((*code)->launch.gridTile, 8);
+}
+
+/// Widths that the 8-bit forward kernel has.
+class EightBitWidths : public KernelMatrix {
+protected:
+  /// `maskBlockKv` 0: without lists.
+  void expectCleanForward(DataType score, bool fast, std::int64_t maskBlockKv,
+                          bool causal) {
+    const bool hasLists = maskBlockKv > 0;
+    // Scores in float32 take twice the registers, and row ends two more.
+    const std::int64_t dim = GetParam(), tile = score == DataType::Float16 ? 192
+                                                : causal ? 96
+                                                         : 128;
+    const std::int64_t box = hasLists ? std::gcd(tile, maskBlockKv) : tile;
+    expectCleanSpec("attention_fwd_fp8",
+                    {{"elem", DataType::BFloat16},
+                     {"score", score},
+                     {"head_dim", dim},
+                     {"value_rows", dim + 8},
+                     {"mask_block_q", std::int64_t{128}},
+                     {"mask_block_kv", hasLists ? maskBlockKv : 64},
+                     {"causal", std::int64_t{causal}},
+                     {"has_lists", std::int64_t{hasLists}},
+                     {"half", std::int64_t{score == DataType::Float16}},
+                     {"fast", std::int64_t{fast}},
+                     {"tile_q", std::int64_t{128}},
+                     {"tile_kv", tile},
+                     {"key_box", box},
+                     {"boxes", tile / box},
+                     {"swizzle_bytes", dim},
+                     {"q_stages", std::int64_t{2}},
+                     {"k_stages", std::int64_t{3}},
+                     {"v_stages", std::int64_t{3}},
+                     {"consumer_warps", std::int64_t{8}},
+                     {"producer_registers", std::int64_t{40}},
+                     {"consumer_registers", std::int64_t{232}}});
+  }
+};
+INSTANTIATE_TEST_SUITE_P(HeadDim, EightBitWidths, testing::Values(64, 128),
+                         testing::PrintToStringParamName());
+
+TEST_P(EightBitWidths, Assemble) {
+  for (bool causal : {false, true})
+    for (std::int64_t maskBlockKv : {0, 16, 64, 128}) {
+      expectCleanForward(DataType::Float32, false, maskBlockKv, causal);
+      expectCleanForward(DataType::Float16, false, maskBlockKv, causal);
+      expectCleanForward(DataType::Float16, true, maskBlockKv, causal);
+    }
+  for (DataType dtype : {DataType::BFloat16, DataType::Float16})
+    for (const char *kernel :
+         {"quantise_rows", "quantise_values", "quantise_peaks"})
+      expectCleanSpec(kernel, {{"elem", dtype},
+                               {"head_dim", GetParam()},
+                               {"quantise_block", std::int64_t{32}},
+                               {"quantise_rows", std::int64_t{128}},
+                               {"quantise_warps", std::int64_t{4}},
+                               {"quantise_ctas", std::int64_t{4}}});
+  expectCleanSpec("quantise_factors", {{"head_dim", GetParam()},
+                                       {"factor_rows", std::int64_t{48}},
+                                       {"factor_warps", std::int64_t{16}},
+                                       {"head_rows", std::int64_t{1} << 24}});
+  EXPECT_EQ(assembled_, 2 * 4 * 3 + 2 * 3 + 1);
 }
 
 class OtherWidths : public KernelMatrix {};
