@@ -16,7 +16,7 @@ constexpr int kAttributeMultiprocessors = 16;
 constexpr int kFunctionMaxDynamicShared = 8;
 constexpr int kJitInfoBuffer = 3, kJitInfoBytes = 4, kJitErrorBuffer = 5,
               kJitErrorBytes = 6, kJitLogVerbose = 12;
-constexpr int kTypeFloat16 = 6, kTypeBfloat16 = 9;
+constexpr int kTypeBytes = 0, kTypeFloat16 = 6, kTypeBfloat16 = 9;
 constexpr int kPromotion256 = 3;
 
 [[noreturn]] void stop(const std::string &message) {
@@ -143,7 +143,10 @@ TensorMapData CudaDriver::encode(const TensorMapRequest &request) {
                 : request.swizzleBytes == 32 ? 1
                                              : 0;
   check(reinterpret_cast<Encode>(symbol("cuTensorMapEncodeTiled"))(
-            &map, request.isBfloat16 ? kTypeBfloat16 : kTypeFloat16,
+            &map,
+            request.isBytes      ? kTypeBytes
+            : request.isBfloat16 ? kTypeBfloat16
+                                 : kTypeFloat16,
             static_cast<std::uint32_t>(request.sizes.size()),
             reinterpret_cast<void *>(request.data), request.sizes.data(),
             request.strideBytes.data(), request.box.data(), ones.data(),

@@ -21,6 +21,7 @@ struct alignas(128) TensorMapData {
 /// What cuTensorMapEncodeTiled needs; dimensions innermost first.
 struct TensorMapRequest {
   bool isBfloat16 = true;
+  bool isBytes = false; // 8-bit elements, of whatever kind
   DevicePointer data = 0;
   std::vector<std::uint64_t> sizes;
   std::vector<std::uint64_t> strideBytes; // of dimensions 1, 2, …

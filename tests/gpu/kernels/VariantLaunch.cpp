@@ -54,10 +54,11 @@ TensorMapRequest mapRequest(const Argument &tensor, const nlohmann::json &map) {
     return static_cast<std::uint64_t>(tensor.sizes[i]);
   };
   auto bytes = [&](std::size_t i) {
-    return static_cast<std::uint64_t>(tensor.strides[i]) * 2;
+    return static_cast<std::uint64_t>(tensor.strides[i] * tensor.elementBytes);
   };
   TensorMapRequest request;
   request.data = tensor.data;
+  request.isBytes = tensor.elementBytes == 1;
   request.sizes = {size(3), size(2), size(1), size(0)};
   request.strideBytes = {bytes(2), bytes(1), bytes(0)};
   request.box = {map["box_columns"].get<std::uint32_t>(),
@@ -93,14 +94,16 @@ Variant loadVariant(CudaDriver &driver, const std::string &folder,
 Argument describe(DevicePointer base, const HostTensor &tensor) {
   return {base + static_cast<DevicePointer>(tensor.first) * 2,
           {tensor.batch, tensor.heads, tensor.length, tensor.dim},
-          {tensor.strideBatch, tensor.strideHead, tensor.strideRow, 1}};
+          {tensor.strideBatch, tensor.strideHead, tensor.strideRow, 1},
+          /*elementBytes=*/2};
 }
 
-Argument describePacked(DevicePointer data, std::vector<std::int64_t> sizes) {
+Argument describePacked(DevicePointer data, std::vector<std::int64_t> sizes,
+                        int elementBytes) {
   std::vector<std::int64_t> strides(sizes.size(), 1);
   for (std::size_t i = sizes.size() - 1; i > 0; --i)
     strides[i - 1] = strides[i] * sizes[i];
-  return {data, std::move(sizes), std::move(strides)};
+  return {data, std::move(sizes), std::move(strides), elementBytes};
 }
 
 void Launch::run(void *self) {

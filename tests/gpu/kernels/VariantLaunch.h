@@ -30,11 +30,13 @@ Variant loadVariant(CudaDriver &driver, const std::string &folder,
 struct Argument {
   DevicePointer data = 0;
   std::vector<std::int64_t> sizes, strides; // elements
+  int elementBytes = 2; // as far as a tensor map asks: 2, or 1
 };
 /// `base` + the tensor's place in its buffer.
 Argument describe(DevicePointer base, const HostTensor &tensor);
 /// Elements of `sizes` one after the other.
-Argument describePacked(DevicePointer data, std::vector<std::int64_t> sizes);
+Argument describePacked(DevicePointer data, std::vector<std::int64_t> sizes,
+                        int elementBytes = 2);
 
 struct Arguments {
   std::map<std::string, Argument> tensors;

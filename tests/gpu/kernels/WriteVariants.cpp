@@ -30,6 +30,8 @@ KernelSpec specFromLine(std::istringstream &words) {
       spec.parameters[key] = DataType::BFloat16;
     else if (value == "float16")
       spec.parameters[key] = DataType::Float16;
+    else if (value == "float32")
+      spec.parameters[key] = DataType::Float32;
     else
       spec.parameters[key] = static_cast<std::int64_t>(std::stoll(value));
   }

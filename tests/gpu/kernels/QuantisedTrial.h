@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An attention problem in 8 bits on the host: q, k and v as attention_fwd_fp8
+// takes them, and what they stand for. No code shared with the product.
+#pragma once
+
+#include "tests/gpu/kernels/Trial.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace spargejit::gpu_trial {
+
+struct QuantisedTrial {
+  /// [batch, heads, length, dim] of f8E4M3FN: q 8 log2(e) softmax_scale r and
+  /// k / r, r of the k head.
+  std::vector<std::uint8_t> q, k;
+  /// [batch, kvHeads, imageRows, 128]: v / vScale as an image of dim + 8 rows
+  /// and of columns for the keys in their places, 0 beyond the last key.
+  std::vector<std::uint8_t> v;
+  std::int64_t imageRows = 0;
+  /// What the elements were multiplied with, [batch, heads], [batch, kvHeads]
+  /// and [batch, kvHeads, dim]; vScale = 1 / vFactor.
+  std::vector<float> qFactor, kFactor, vFactor, vScale;
+  /// What q, k and v / vScale stand for, with the scale and lists that go with
+  /// them: the problem that the kernel solves, but for rounding of its own.
+  Trial rounded;
+};
+
+/// Rounded to nearest even, what is too large to 448.
+std::uint8_t toEightBits(float value);
+float fromEightBits(std::uint8_t bits);
+
+QuantisedTrial quantise(const Trial &trial);
+
+/// The row of `trial.rounded`, with the channels' scales.
+ReferenceRow referenceRow(const QuantisedTrial &trial, std::int64_t batch,
+                          std::int64_t head, std::int64_t row);
+
+} // namespace spargejit::gpu_trial
