@@ -97,10 +97,10 @@ Status Search::measure(TuningRecord &record, int count) const {
   auto samples = device_.measure(record.config, count);
   if (!samples.ok())
     return samples.status();
+  record.count = static_cast<std::int64_t>(samples->size());
   Spread spread = spreadOf(*std::move(samples));
   record.medianUs = spread.median;
   record.spreadUs = spread.quartiles;
-  record.count = count;
   return Status();
 }
 
@@ -169,7 +169,8 @@ Search::tryConfig(const Config &config,
 }
 
 Result<bool> Search::duel(TuningRecord &winner, TuningRecord &byDefault) {
-  const int count = std::max(kLeastCount, request_.count);
+  const int count =
+      (std::max(kLeastCount, request_.count) + kDuelRounds - 1) / kDuelRounds;
   std::vector<double> samples[2];
   TuningRecord *sides[2] = {&winner, &byDefault};
   for (int round = 0; round < kDuelRounds; ++round)

@@ -33,6 +33,9 @@ constexpr std::size_t kMostBuffers = 8;
 /// Calls are timed together for at least this long, so that reading the clock
 /// and waiting for the device do not count.
 constexpr double kLeastMilliseconds = 1;
+/// Samples end after so long, when there are a few: of calls that take long.
+constexpr double kMostMilliseconds = 1000;
+constexpr std::size_t kFewSamples = 5;
 /// Rows of q, k and v that are drawn; longer tensors repeat them.
 constexpr std::int64_t kDrawnRows = 8192;
 
@@ -301,21 +304,26 @@ Result<std::vector<double>> TrialDevice::measure(const autotune::Config &config,
                                                  int count) {
   Engine &engine = engineOf(config);
   const AttentionConfig call = trialCall(problem_, &lists_, setup_.threads);
-  // The first warms up; the second tells how many make a sample.
+  // The first warms up; the second tells how many make a sample, where that can
+  // be more than one.
   auto once = millisecondsPerCall(engine, call, 1);
-  if (once.ok())
+  if (once.ok() && *once < 100 * kLeastMilliseconds)
     once = millisecondsPerCall(engine, call, 1);
   if (!once.ok())
     return once.status();
   const int calls = static_cast<int>(
       std::clamp(std::ceil(kLeastMilliseconds / *once), 1.0, 100.0));
   std::vector<double> samples;
+  double total = 0;
   for (int i = 0; i < count; ++i) {
+    if (total > kMostMilliseconds && samples.size() >= kFewSamples)
+      break;
     auto time = millisecondsPerCall(engine, call, calls);
     if (!time.ok())
       return time.status();
     constexpr double kMicroseconds = 1e3;
     samples.push_back(*time * kMicroseconds);
+    total += *time * calls;
   }
   return samples;
 }

@@ -33,7 +33,7 @@ Examples:
   spargejit records list h200.jsonl
   spargejit records best h200.jsonl --json
   spargejit records best
-  spargejit records best h200.jsonl -o autotune/records/attention_fwd.jsonl
+  spargejit records best h200.jsonl -o autotune/records/h200.jsonl
   spargejit records merge a.jsonl b.jsonl -o both.jsonl
   spargejit records check both.jsonl)";
 

@@ -36,16 +36,20 @@ using Json = nlohmann::ordered_json;
 /// Those that have a space on some device, in the order of their use.
 constexpr const char *kKernels[] = {"attention_fwd", "attention_bwd_q",
                                     "attention_bwd_kv"};
-/// Gradients are measured with the mask block that methods have by default.
-constexpr std::int64_t kTrainedMaskBlockKv = 64;
+/// What gradients of a list's problems are tuned for: sparse attention with the
+/// mask block that methods have by default.
+bool isTrained(const ProblemShape &problem) {
+  constexpr std::int64_t kUsualMaskBlockKv = 64;
+  return problem.density < 1 && problem.maskBlockKv == kUsualMaskBlockKv;
+}
 constexpr const char *kDetails =
     R"(Each candidate is compiled, compared on small shapes with a float64 reference
 (gradients: with those of the CPU in float32) with guard zones around its output,
 and timed on buffers that take turns; the winner meets the default once more, in
 turns, and has to be faster by more than the spread of both. Gradients of a list's
-problems are tuned for the usual mask block alone, by whole backward passes. Every
-result is appended to the file as it comes: after Ctrl-C, the same command goes on
-where it was.
+problems are tuned for sparse attention with the usual mask block, by whole backward
+passes. Every result is appended to the file as it comes: after Ctrl-C, the same
+command goes on where it was.
 
 Examples:
   spargejit tune --problems wan --device cuda --records h200.jsonl
@@ -253,7 +257,7 @@ Result<std::vector<Search>> searchesOf(const TuneOptions &options) {
   for (const ProblemShape &problem : *problems)
     for (const auto &setup : setups)
       if (!api::isOfBackward(setup->kernel) || !options.shape.empty() ||
-          problem.maskBlockKv == kTrainedMaskBlockKv)
+          isTrained(problem))
         searches.push_back({setup, problem});
   return searches;
 }
