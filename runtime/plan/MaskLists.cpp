@@ -10,7 +10,9 @@
 namespace spargejit::plan {
 
 KernelSpec maskListsSpec(const Target &target) {
-  const auto tuning = defaultTuning(ProblemClass(), target, false);
+  // The kernel has no head dimension; any will do.
+  const ProblemClass kind{DataType::BFloat16, 128, 128, 64, false};
+  const auto tuning = defaultTuning(kind, target, false);
   KernelSpec spec;
   spec.kernel = "list_blocks";
   spec.target = target;
