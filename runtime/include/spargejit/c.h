@@ -20,6 +20,9 @@
 
 #define SPARGEJIT_ABI_VERSION 1
 
+// NOLINTBEGIN(modernize-use-using,performance-enum-size,readability-identifier-naming):
+// this is C, and its functions have C's one name space.
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -231,3 +234,4 @@ SPARGEJIT_API SpargejitStatus spargejit_synchronise(int32_t deviceKind,
 #ifdef __cplusplus
 }
 #endif
+// NOLINTEND(modernize-use-using,performance-enum-size,readability-identifier-naming)
