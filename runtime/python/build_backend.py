@@ -38,8 +38,8 @@ def find_library():
         build = os.path.join(TOP, "build")
         configured = os.path.exists(os.path.join(build, "CMakeCache.txt"))
         if not configured:
-            subprocess.run(["cmake", "-S", TOP, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DSPARGEJIT_BUILD_TESTS=OFF",
-                            "-DSPARGEJIT_BUILD_BENCH=OFF"], check=True)
+            subprocess.run(["cmake", "-S", TOP, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
+                            "-DSPARGEJIT_BUILD_TESTS=OFF", "-DSPARGEJIT_BUILD_BENCH=OFF"], check=True)
         subprocess.run(["cmake", "--build", build, "--target", "spargejit_library", "--parallel"], check=True)
     return library
 

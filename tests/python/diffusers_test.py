@@ -195,10 +195,10 @@ def small_models():
         patch_size=(1, 2, 2), num_attention_heads=2, attention_head_dim=24, in_channels=4, out_channels=4, text_dim=32,
         freq_dim=32, ffn_dim=64, num_layers=2, rope_max_seq_len=64), {**tokens, "encoder_hidden_states": text}
     yield diffusers.CogVideoXTransformer3DModel(
-        num_attention_heads=2, attention_head_dim=24, in_channels=4, out_channels=4, time_embed_dim=8, text_embed_dim=32,
-        num_layers=2, sample_width=32, sample_height=32, sample_frames=13, max_text_seq_length=12,
+        num_attention_heads=2, attention_head_dim=24, in_channels=4, out_channels=4, time_embed_dim=8,
+        text_embed_dim=32, num_layers=2, sample_width=32, sample_height=32, sample_frames=13, max_text_seq_length=12,
         use_rotary_positional_embeddings=False), {
-            "hidden_states": torch.randn(1, 4, 4, 32, 32), "timestep": torch.tensor([500]), "encoder_hidden_states": text}
+            **tokens, "encoder_hidden_states": text}
     yield diffusers.LTXVideoTransformer3DModel(
         in_channels=8, out_channels=8, num_attention_heads=2, attention_head_dim=16, cross_attention_dim=32,
         num_layers=2, caption_channels=32), {

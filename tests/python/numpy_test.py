@@ -26,8 +26,8 @@ class NumpyTest(unittest.TestCase):
         return reference.to_bfloat16(values) if dtype == "bfloat16" else values.astype(dtype)
 
     def inputs(self, q_heads=4, kv_heads=2, q_len=333, kv_len=450, head_dim=64, dtype="float32"):
-        return (self.draw(1, q_heads, q_len, head_dim, dtype=dtype), self.draw(1, kv_heads, kv_len, head_dim, dtype=dtype),
-                self.draw(1, kv_heads, kv_len, head_dim, dtype=dtype))
+        return tuple(self.draw(1, heads, length, head_dim, dtype=dtype)
+                     for heads, length in ((q_heads, q_len), (kv_heads, kv_len), (kv_heads, kv_len)))
 
     def expect_close(self, value, expected, bound):
         self.assertEqual(value.shape, expected.shape)

@@ -75,7 +75,8 @@ class Measurement:
         with torch.no_grad():
             lists = select_blocks(query, key, self.layer.config, **settings)
             rows = torch.randint(query.shape[2], (_SAMPLED_ROWS,), device=query.device)
-            recall = recall_of(query, key, lists, settings.get("scale", self.layer.config.scale), settings["causal"], rows)
+            recall = recall_of(query, key, lists, settings.get("scale", self.layer.config.scale), settings["causal"],
+                               rows)
         self.statistics.rows.append({"layer": self.layer.name, "step": self.layer.schedule.step,
                                      "density": lists.density(), "recall": recall, "milliseconds": milliseconds})
         return o
