@@ -241,6 +241,8 @@ LogicalResult NvvmEmitter::emit(tile::RowScatterOp op) {
   const Scratch scratch = scratches_[op.getScratch()];
   Value row = p_.add(scratch.address,
                      p_.mul(p_.mul(scalar(op.getRow()), scratch.stride), 4));
+  // Other lanes may still read what was there.
+  p_.syncWarp();
   LogicalResult result = emitScatter(
       op.getValues(), op.getPositions(), op.getWhere(), scratch.columns,
       [&](Value stores, Value value, Value position) {
