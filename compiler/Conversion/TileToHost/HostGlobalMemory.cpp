@@ -290,6 +290,9 @@ LogicalResult HostEmitter::emitLoadValues(tile::LoadValuesOp op) {
   const View &view = views_[op.getView()];
   RankedTensorType type = tileType(op.getResult());
   Type element = type.getElementType();
+  if (op.getView().getType().getElementType() != element)
+    return op.emitOpError()
+           << "expects 32-bit elements, got " << op.getView().getType();
   Value buffer = allocate(type);
   Value first = scalar(op.getFirst()), otherwise = scalar(op.getOtherwise());
   // Also the padding of the last panel, so that lanes hold defined values.

@@ -198,6 +198,15 @@ private:
   Value dotLanes(const View &a, const View &b, Value row, int64_t columns,
                  bool isAligned);
   LogicalResult emit(tile::RowDotsOp op);
+  Value movesWhole(const View &view, Value first, int64_t perLane);
+  Registers loadTogether(Type element, Value pointer, int64_t perLane);
+  Registers loadRow(const View &view, Value first, const RowPlace &place,
+                    Value otherwise, bool together);
+  LogicalResult loadFloats(tile::LoadValuesOp op);
+  void storeTogether(Value stores, ArrayRef<Value> values, Type element,
+                     Value pointer);
+  void storeOne(Value stores, Value value, Type element, Value pointer);
+  LogicalResult storeFloats(tile::StoreOp op);
 
   // Narrow/NvvmScaling.cpp: rows in eight bits.
   Value toFour(ArrayRef<Value> elements);

@@ -157,6 +157,11 @@ LogicalResult NvvmEmitter::emit(tile::ListBoxesOp op) {
 LogicalResult NvvmEmitter::emit(tile::LoadValuesOp op) {
   auto type = cast<RankedTensorType>(op.getType());
   const View &view = views_[op.getView()];
+  if (role_.isTeam && type.getElementType().isF32())
+    return loadFloats(op);
+  if (view.elementType.getIntOrFloatBitWidth() != 32)
+    return op.emitOpError()
+           << "expects 32-bit elements in a role, got " << view.elementType;
   Held held = heldBy(type);
   Value last = p_.add(view.rows, -1);
   Registers registers;
@@ -232,7 +237,7 @@ LogicalResult NvvmEmitter::storeTile(tile::StoreOp op) {
 /// One value a row: of the four lanes that hold it, the first stores it.
 LogicalResult NvvmEmitter::emit(tile::StoreOp op) {
   if (role_.isTeam)
-    return storeRow(op);
+    return op.getOffsets().size() == 1 ? storeFloats(op) : storeRow(op);
   auto type = cast<RankedTensorType>(op.getValue().getType());
   if (type.getRank() == 2)
     return storeTile(op);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of neighbouring rows of 16-bit floats, and products of the rows of two
-// tensors: streams, so what counts is how many 16-byte loads are under way.
-// Lane p + L r of a warp holds columns 8 p … of every G-th row from row r, with
-// L = columns / 8 (for products rounded up to a power of two) and G = 32 / L.
+// Streams: sums of neighbouring rows of 16-bit floats, products of the rows of
+// two tensors, and rank-1 tensors from and to vectors of floats. What counts is
+// how many loads of several elements are under way. Lane p + L r of a warp
+// holds columns 8 p … of every G-th row from row r, with L = columns / 8 (for
+// products rounded up to a power of two) and G = 32 / L. A rank-1 tensor's
+// elements move as each lane holds them, neighbours in one access where the
+// vector starts and ends at a multiple of that access's size.
 #include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -243,5 +246,177 @@ LogicalResult NvvmEmitter::emit(tile::RowDotsOp op) {
                                   *tile::getFixed(op.getColumns()), aligned));
   }
   hold(op.getResult(), {branch.getResult(0)});
+  return success();
+}
+
+static int64_t bytesOf(Type element) {
+  return element.getIntOrFloatBitWidth() / 8;
+}
+
+/// Whether `perLane` elements from view[first + i], for every i that is a
+/// multiple of `perLane`, lie at a multiple of their size, and all inside the
+/// view or all outside.
+Value NvvmEmitter::movesWhole(const View &view, Value first, int64_t perLane) {
+  Location loc = p_.location();
+  const int64_t bytes = bytesOf(view.elementType);
+  Value base = LLVM::PtrToIntOp::create(b_, loc, p_.i64(), view.pointer);
+  Value ends = arith::OrIOp::create(b_, loc, p_.mul(first, bytes),
+                                    p_.mul(view.rows, bytes));
+  Value low = arith::AndIOp::create(
+      b_, loc, arith::OrIOp::create(b_, loc, base, p_.signExtend(ends)),
+      p_.constant64(perLane * bytes - 1));
+  return arith::CmpIOp::create(b_, loc, arith::CmpIPredicate::eq, low,
+                               p_.constant64(0));
+}
+
+/// A lane's `perLane` elements at `pointer` as f32.
+NvvmEmitter::Registers NvvmEmitter::loadTogether(Type element, Value pointer,
+                                                 int64_t perLane) {
+  Location loc = p_.location();
+  const int64_t bytes = perLane * bytesOf(element);
+  Type word = isa<Float32Type>(element) ? p_.f32() : p_.i32();
+  auto loaded = [&](Type type) -> Value {
+    return LLVM::LoadOp::create(b_, loc, type, pointer,
+                                static_cast<unsigned>(bytes));
+  };
+  Registers words;
+  if (bytes == 4) {
+    words.push_back(loaded(word));
+  } else {
+    Value all = loaded(VectorType::get({bytes / 4}, word));
+    for (int64_t i = 0; i < bytes / 4; ++i)
+      words.push_back(
+          LLVM::ExtractElementOp::create(b_, loc, all, p_.constant(i)));
+  }
+  return element.isF32() ? words : widenPairs(words, element);
+}
+
+/// Elements beyond the end are read at the view's first one instead, and
+/// replaced.
+NvvmEmitter::Registers NvvmEmitter::loadRow(const View &view, Value first,
+                                            const RowPlace &place,
+                                            Value otherwise, bool together) {
+  Location loc = p_.location();
+  Type element = view.elementType;
+  const int64_t step = together ? place.perLane : 1;
+  Registers registers;
+  for (int64_t i = 0; i < place.registers(); i += step) {
+    Value index = p_.add(first, rowIndex(place, i));
+    Value inside = p_.lessUnsigned(index, view.rows);
+    Value safe = p_.select(inside, index, p_.constant(0));
+    Value pointer =
+        p_.globalPointer(view.pointer, element, p_.signExtend(safe));
+    Registers found;
+    if (together) {
+      found = loadTogether(element, pointer, step);
+    } else {
+      Value one = p_.loadGlobal(element, pointer);
+      found.push_back(element.isF32() ? one
+                                      : Value(LLVM::FPExtOp::create(
+                                            b_, loc, p_.f32(), one)));
+    }
+    for (Value value : found)
+      registers.push_back(p_.select(inside, value, otherwise));
+  }
+  return registers;
+}
+
+LogicalResult NvvmEmitter::loadFloats(tile::LoadValuesOp op) {
+  Location loc = p_.location();
+  auto type = cast<RankedTensorType>(op.getType());
+  RowPlace place(type.getDimSize(0));
+  const View view = views_[op.getView()];
+  Value first = scalar(op.getFirst()), otherwise = scalar(op.getOtherwise());
+  if (place.perLane == 1) {
+    hold(op.getResult(), loadRow(view, first, place, otherwise, false));
+    return success();
+  }
+  SmallVector<Type> types(static_cast<size_t>(place.registers()), p_.f32());
+  auto branch =
+      scf::IfOp::create(b_, loc, types, movesWhole(view, first, place.perLane),
+                        /*withElse=*/true);
+  for (bool together : {true, false}) {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(together ? branch.thenBlock()
+                                         : branch.elseBlock());
+    scf::YieldOp::create(b_, loc,
+                         loadRow(view, first, place, otherwise, together));
+  }
+  hold(op.getResult(), Registers(branch.getResults()));
+  return success();
+}
+
+/// A lane's neighbouring `values` to `pointer`, where `stores`.
+void NvvmEmitter::storeTogether(Value stores, ArrayRef<Value> values,
+                                Type element, Value pointer) {
+  SmallVector<Value> operands{pointer};
+  if (element.isF32())
+    llvm::append_range(operands, values);
+  else
+    llvm::append_range(operands, narrow(values, element));
+  const char *kind = element.isF32() ? "f" : "r";
+  const size_t words = operands.size() - 1;
+  std::string text = "st.global", list, constraints = "l";
+  for (size_t i = 1; i <= words; ++i) {
+    list += (i > 1 ? ", $" : "$") + std::to_string(i);
+    constraints += std::string(",") + kind;
+  }
+  if (words > 1) {
+    text += ".v" + std::to_string(words);
+    list = "{" + list + "}";
+  }
+  p_.ptxWhere(stores, text + ".b32 [$0], " + list + ";", constraints, operands);
+}
+
+void NvvmEmitter::storeOne(Value stores, Value value, Type element,
+                           Value pointer) {
+  if (element.isF32()) {
+    p_.storeGlobalWhere(stores, value, pointer);
+    return;
+  }
+  Value low = arith::TruncIOp::create(b_, p_.location(), b_.getI16Type(),
+                                      narrow({value, value}, element).front());
+  p_.ptxWhere(stores, "st.global.b16 [$0], $1;", "l,h", {pointer, low});
+}
+
+/// A vector of f32 into a vector of floats.
+LogicalResult NvvmEmitter::storeFloats(tile::StoreOp op) {
+  Location loc = p_.location();
+  auto type = cast<RankedTensorType>(op.getValue().getType());
+  RowPlace place(type.getDimSize(0));
+  const View view = views_[op.getView()];
+  Type element = view.elementType;
+  if (!type.getElementType().isF32() || place.size % place.perLane != 0 ||
+      !(element.isF32() || element.isBF16() || element.isF16()))
+    return op.emitOpError()
+           << "expects f32, equally many in each lane that has "
+              "any, for a view of floats, got "
+           << type;
+  FailureOr<Registers> value = registersOf(op.getValue());
+  if (failed(value))
+    return failure();
+  Value first = scalar(op.getOffsets()[0]);
+  auto branch =
+      scf::IfOp::create(b_, loc, movesWhole(view, first, place.perLane),
+                        /*withElseRegion=*/true);
+  for (bool together : {true, false}) {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(together ? branch.thenBlock()
+                                         : branch.elseBlock());
+    const int64_t step = together ? place.perLane : 1;
+    for (int64_t i = 0; i < place.registers(); i += step) {
+      Value index = p_.add(first, rowIndex(place, i));
+      Value stores = arith::AndIOp::create(
+          b_, loc, p_.lessUnsigned(index, view.rows), inRow(place, i));
+      Value pointer =
+          p_.globalPointer(view.pointer, element, p_.signExtend(index));
+      ArrayRef<Value> own = ArrayRef(*value).slice(static_cast<size_t>(i),
+                                                   static_cast<size_t>(step));
+      if (together && step > 1)
+        storeTogether(stores, own, element, pointer);
+      else
+        storeOne(stores, own.front(), element, pointer);
+    }
+  }
   return success();
 }

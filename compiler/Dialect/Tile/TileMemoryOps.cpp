@@ -71,15 +71,20 @@ LogicalResult LoadScalarOp::verify() {
 LogicalResult LoadValuesOp::verify() {
   ViewType view = getView().getType();
   Type element = view.getElementType();
-  if (view.getRank() != 1 || !element.isIntOrFloat() ||
-      element.getIntOrFloatBitWidth() != 32) // C1
-    return emitOpError() << "expects a rank-1 view of 32-bit elements, got "
+  const bool isNarrow =
+      isa<ElementType>(element) || element.isBF16() || element.isF16();
+  if (view.getRank() != 1 ||
+      !(isNarrow || (element.isIntOrFloat() &&
+                     element.getIntOrFloatBitWidth() == 32))) // C1
+    return emitOpError() << "expects a rank-1 view of 32-bit elements, bf16 or "
+                            "f16, got "
                          << view;
+  Type loaded = isNarrow ? Float32Type::get(getContext()) : element;
   RankedTensorType result = tensorType(getResult());
-  if (result.getRank() != 1 || result.getElementType() != element ||
-      getOtherwise().getType() != element) // C2
-    return emitOpError() << "expects a rank-1 tensor and a scalar of "
-                         << element << ", got " << result << " and "
+  if (result.getRank() != 1 || result.getElementType() != loaded ||
+      getOtherwise().getType() != loaded) // C2
+    return emitOpError() << "expects a rank-1 tensor and a scalar of " << loaded
+                         << ", got " << result << " and "
                          << getOtherwise().getType();
   return success();
 }

@@ -52,12 +52,12 @@ def Tile_LoadScalarOp : Tile_Op<"load_scalar", [MemoryEffects<[MemRead]>]> {
 def Tile_LoadValuesOp : Tile_Op<"load_values", [MemoryEffects<[MemRead]>]> {
   let summary = "Reads neighbouring elements of a vector view";
   let description = [{
-    result[i] = view[first + i] where that lies inside the view, else `otherwise`
-    (memory beyond the end is not touched). In a role of warpgroups: one value a
-    row of the role's tiles.
+    result[i] = view[first + i] inside the view, else `otherwise` (memory beyond the
+    end is not touched). In a role of warpgroups: one value a row of the role's
+    tiles. Elements of 16 bits, which teams alone read, are converted.
 
-    C1: the view has rank 1 and 32-bit elements.
-    C2: the result has rank 1, and like `otherwise` the view's element type.
+    C1: the view has rank 1 and elements of 32 bits, bf16 or f16 (once fixed).
+    C2: the result has rank 1, and like `otherwise` the view's type, or f32 for 16 bits.
   }];
   let arguments = (ins Tile_ViewType:$view, Index:$first, AnyType:$otherwise);
   let results = (outs AnyRankedTensor:$result);

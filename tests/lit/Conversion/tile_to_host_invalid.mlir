@@ -49,3 +49,13 @@ tile.kernel @carried_mask(%x: !tile.global<4 x f32>) parameters [rows] grid %x b
     scf.yield %old : tensor<16xi1>
   }
 }
+
+// -----
+
+tile.kernel @narrow_values(%x: !tile.global<4 x bf16>) parameters [rows] grid %x by rows {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : f32
+  %view = tile.slice %x[%c0, %c0, %c0] : !tile.global<4 x bf16> -> !tile.view<1 x bf16>
+  // expected-error @below {{expects 32-bit elements, got '!tile.view<1 x bf16>'}}
+  %0 = tile.load_values %view[%c0] otherwise %f0 : !tile.view<1 x bf16>, f32 -> tensor<16xf32>
+}

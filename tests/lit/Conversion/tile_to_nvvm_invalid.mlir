@@ -109,3 +109,15 @@ tile.kernel @too_many_registers(%x: !tile.global<4 x bf16>) parameters [n] grid 
     %note = tile.ring_wait %ring[%at] : !tile.ring<!note> -> !note
   }
 }
+
+// -----
+
+tile.kernel @narrow_in_a_role(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n attributes {grid_tile = 64} {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : f32
+  tile.role "loader" warps 1 registers 40 {
+    %view = tile.slice %x[%c0, %c0, %c0] : !tile.global<4 x bf16> -> !tile.view<1 x bf16>
+    // expected-error @below {{expects 32-bit elements in a role, got 'bf16'}}
+    %0 = tile.load_values %view[%c0] otherwise %f0 : !tile.view<1 x bf16>, f32 -> tensor<32xf32>
+  }
+}

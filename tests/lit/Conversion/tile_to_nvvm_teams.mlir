@@ -110,3 +110,33 @@ tile.kernel @runs(%x: !tile.global<4 x i8>, %y: !tile.global<4 x i32>) parameter
   %total = tile.total sum %sum : tensor<128xi32> -> i32
   tile.store_scalar %total, %words[%c0] : i32, !tile.view<1 x i32>
 }
+
+// -----
+
+// Vectors that start and end at a multiple of four elements' size move four
+// elements at a time, others one by one; 16 bits become 32 and back.
+// CHECK-LABEL: llvm.func @floats(
+// CHECK: scf.if
+// CHECK-COUNT-2: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xi32>
+// CHECK: } else {
+// CHECK-COUNT-8: llvm.load {{.*}} : !llvm.ptr<1> -> bf16
+// CHECK: scf.if
+// CHECK-COUNT-2: st.global.v4.b32
+// CHECK: } else {
+// CHECK-COUNT-8: st.global.b32
+// CHECK: scf.if
+// CHECK-COUNT-2: st.global.v2.b32
+// CHECK: } else {
+// CHECK-COUNT-8: llvm.nvvm.ff2f16x2.rn
+// CHECK: st.global.b16
+tile.kernel @floats(%x: !tile.global<4 x bf16>, %y: !tile.global<4 x f32>, %z: !tile.global<4 x f16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : f32
+  %member, %warp = tile.team members 1 warps 4 ctas 2 : index, index
+  %from = tile.slice %x[%c0, %c0, %warp] : !tile.global<4 x bf16> -> !tile.view<1 x bf16>
+  %to = tile.slice %y[%c0, %c0, %warp] : !tile.global<4 x f32> -> !tile.view<1 x f32>
+  %narrow = tile.slice %z[%c0, %c0, %warp] : !tile.global<4 x f16> -> !tile.view<1 x f16>
+  %values = tile.load_values %from[%c0] otherwise %f0 : !tile.view<1 x bf16>, f32 -> tensor<256xf32>
+  tile.store %values, %to[%c0] : tensor<256xf32>, !tile.view<1 x f32>
+  tile.store %values, %narrow[%c0] : tensor<256xf32>, !tile.view<1 x f16>
+}

@@ -271,7 +271,7 @@ tile.kernel @load_values_c1_rank(%x: !tile.global<4 x f32>) parameters [rows] gr
   %c0 = arith.constant 0 : index
   %f = arith.constant 0.0 : f32
   %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
-  // expected-error @below {{expects a rank-1 view of 32-bit elements, got '!tile.view<2 x f32>'}}
+  // expected-error @below {{expects a rank-1 view of 32-bit elements, bf16 or f16, got '!tile.view<2 x f32>'}}
   %0 = tile.load_values %view[%c0] otherwise %f : !tile.view<2 x f32>, f32 -> tensor<16xf32>
 }
 
