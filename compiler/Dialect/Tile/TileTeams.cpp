@@ -4,6 +4,7 @@
 #include "compiler/Dialect/Tile/TileDialect.h"
 #include "compiler/Dialect/Tile/TileSizes.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
@@ -77,9 +78,13 @@ LogicalResult TeamOp::verify() {
 }
 
 LogicalResult LaunchWaitOp::verify() {
-  if (!isa_and_present<KernelOp>((*this)->getParentOp())) // C1
-    return emitOpError() << "expects to stand directly in a tile.kernel, got "
-                            "another op around it";
+  Operation *around = (*this)->getParentOp();
+  while (isa_and_present<RoleOp, scf::IfOp>(around))
+    around = around->getParentOp();
+  if (!isa_and_present<KernelOp>(around)) // C1
+    return emitOpError()
+           << "expects to stand in a tile.kernel and no loop, got "
+              "another op around it";
   return success();
 }
 

@@ -42,13 +42,13 @@ def Tile_TeamBarrierOp : Tile_Op<"team_barrier"> {
 def Tile_LaunchWaitOp : Tile_Op<"launch_wait"> {
   let summary = "Waits for the end of the launch before this one";
   let description = [{
-    A kernel with this op may be launched while the one before it on the stream is
-    still running. It must not read what that one writes before this op, nor end
-    in any warp without it; so everything before that one has ended as well. The
-    launch before must have let this one start (`tile.launch_next`); else it
-    starts when that one has ended.
+    A kernel with this op may be launched while the launch before it still runs, once
+    that one lets it (`tile.launch_next`). It must not read what that one writes before
+    this op, nor may its last program end without it: so a launch that has ended says
+    that all before it have. What that one has waited for before it let this one
+    start can be read at once.
 
-    C1: stands directly in a `tile.kernel`.
+    C1: stands in a `tile.kernel`, in no loop.
   }];
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;

@@ -52,9 +52,10 @@ tile.kernel @team_c2_ctas(%x: !tile.global<4 x f32>) parameters [n] grid %x by n
 // -----
 
 tile.kernel @launch_wait_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
-  %t = arith.constant true
-  scf.if %t {
-    // expected-error @below {{expects to stand directly in a tile.kernel, got another op around it}}
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %c1 step %c1 {
+    // expected-error @below {{expects to stand in a tile.kernel and no loop, got another op around it}}
     tile.launch_wait
   }
 }
