@@ -38,7 +38,8 @@ Tuning queryTuning(const ProblemClass &kind, bool hasLists) {
 /// registers, and two such CTAs a multiprocessor: 2 · 128 · (24 + 232), with a
 /// third q slot as far as 227 KiB go. At head dimension 128, where 128 keys
 /// share their queries, one CTA of two warpgroups reads those once: 128 · (24 +
-/// 2 · 240); they take turns where no lists keep them apart.
+/// 2 · 240). More columns leave room for one CTA, which has all registers: 128
+/// · (24 + 248).
 Tuning keyTuning(const ProblemClass &kind, bool hasLists) {
   constexpr std::int64_t kKeys = 64, kMostColumns = 128, kPanel = 32;
   const bool isWhole = kind.headDim <= kMostColumns;
@@ -56,7 +57,7 @@ Tuning keyTuning(const ProblemClass &kind, bool hasLists) {
       {"dkv_part_columns", part},
       {"dkv_columns", isWhole ? part : 2 * part},
       {"dkv_swizzle_bytes", part % 64 == 32 ? 64 : 128},
-      {"dkv_turns", isWide && !hasLists},
+      {"dkv_turns", 0},
       {"dkv_q_stages", isShort   ? 4
                        : isWhole ? 3
                                  : 2},
@@ -64,7 +65,9 @@ Tuning keyTuning(const ProblemClass &kind, bool hasLists) {
       {"dkv_row_stages", isShort || isWide || !isWhole ? 4 : 1},
       {"dkv_warps", tileKeys / 16},
       {"dkv_producer_registers", 24},
-      {"dkv_consumer_registers", isWide ? 240 : 232}};
+      {"dkv_consumer_registers", isWide    ? 240
+                                 : isWhole ? 232
+                                           : 248}};
 }
 
 } // namespace

@@ -21,8 +21,6 @@ tile.kernel @attention_bwd_delta(%o: !tile.global<4 x !elem>, %d_o: !tile.global
   %delta_rows = tile.parameter "delta_rows" : index
   %member, %warp = tile.team members 1 warps delta_warps ctas delta_ctas : index, index
   tile.launch_next
-  // o may be what the launch before this one writes.
-  tile.launch_wait
   %batch, %head, %tile = tile.program_id : index, index, index
   %first_of_tile = arith.muli %tile, %delta_rows : index
   %first_of_warp = arith.muli %warp, %c32 : index
@@ -49,4 +47,8 @@ tile.kernel @attention_bwd_delta(%o: !tile.global<4 x !elem>, %d_o: !tile.global
   %delta_view = tile.slice %delta[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
   tile.scatter %value at %places where %all into %delta_view
       : !rows, tensor<32xi32>, tensor<32xi1>, !tile.view<1 x f32>
+  // o and d_o are what the forward pass and the caller wrote, so that nothing above
+  // waits for the inversion of lists that is launched just before; what comes next
+  // waits for both.
+  tile.launch_wait
 }

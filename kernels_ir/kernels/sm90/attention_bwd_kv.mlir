@@ -27,14 +27,16 @@
 //   work   scout [0] -> loader [1] -> consumers [2]: the number of steps
 //   steps  scout [0] -> loader [1] -> consumers [2]: first query row and head of a
 //          step, and flags
-//   rows   scout [0] -> consumers [1]: per query row of a step the exponent's
-//          offset, -log2(e) lse, and delta
+//   offsets, deltas
+//          scout [0] -> consumers [1]: per query row of a step the exponent's
+//          offset, -log2(e) lse; and delta, which is needed for longer
 //   keys   loader [0] -> consumers [1]: the CTA's k and v
 //   q, do  loader [0] -> consumers [1]: a step's tiles
 //
-// q of a step is used twice, for the scores and one step later, when its ds is
-// there, for dk: k q(i)ᵀ and ds(i - 1) q(i - 1) are issued together, then v do(i)ᵀ
-// and p(i) do(i).
+// v do(i)ᵀ and p(i) do(i) are issued together, then, once ds(i) is there, k q(i +
+// 1)ᵀ and ds(i) q(i): the exponentials of step i + 1 run under the last, ds(i) under
+// p(i) do(i), and nothing is under way where the loop comes round, at the end of the
+// exponentials, but what has ended by then.
 //
 // Flag: 1: some scores must be masked. Keys and queries beyond the end need no
 // mask: the former have rows of their own, which are not stored, and the latter
@@ -62,7 +64,7 @@
 
 !work_ring = !tile.ring<!work_note>
 !step_ring = !tile.ring<!place_note, !flag_note>
-!row_ring = !tile.ring<!row_values, !row_values>
+!row_ring = !tile.ring<!row_values>
 !kv_ring = !tile.ring<!kv_slot, !kv_slot>
 !q_ring = !tile.ring<!q_slot>
 !cursor = !tile.cursor
@@ -123,14 +125,12 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
 
   %work_ring = tile.ring stages 1 passed_by [1, dkv_warps] : !work_ring
   %step_ring = tile.ring stages 4 passed_by [1, dkv_warps] : !step_ring
-  %row_ring = tile.ring stages dkv_row_stages passed_by [dkv_warps] : !row_ring
+  %offset_ring = tile.ring stages dkv_row_stages passed_by [dkv_warps] : !row_ring
+  %delta_ring = tile.ring stages dkv_row_stages passed_by [dkv_warps] : !row_ring
   %kv_ring = tile.ring stages 1 passed_by [dkv_warps] : !kv_ring
   %q_ring = tile.ring stages dkv_q_stages passed_by [dkv_warps] : !q_ring
   %do_ring = tile.ring stages dkv_do_stages passed_by [dkv_warps] : !q_ring
   %start = tile.ring_start : !cursor
-
-  // delta is what a launch before this one computes.
-  tile.launch_wait
 
   // ---- scout: what to load -------------------------------------------------
   tile.role "scout" warps 1 registers dkv_producer_registers {
@@ -254,17 +254,34 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         %unseen = arith.cmpf oeq, %row_lse, %no_keys : !rows
         %lse_log2 = arith.mulf %row_lse, %minus_log2_es : !rows
         %offset = arith.select %unseen, %no_keys, %lse_log2 : !row_mask, !rows
-        %offset_note, %delta_note = tile.ring_acquire %row_ring[%row_at] : !row_ring -> !row_values, !row_values
+        %offset_note = tile.ring_acquire %offset_ring[%row_at] : !row_ring -> !row_values
         tile.store_shared %offset, %offset_note : !rows, !row_values
+        tile.ring_commit %offset_ring[%row_at] : !row_ring
+        %delta_note = tile.ring_acquire %delta_ring[%row_at] : !row_ring -> !row_values
         tile.store_shared %row_delta, %delta_note : !rows, !row_values
-        tile.ring_commit %row_ring[%row_at] : !row_ring
+        tile.ring_commit %delta_ring[%row_at] : !row_ring
 
         %step_next = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
-        %row_next = tile.ring_next %row_ring[%row_at] : !row_ring -> !cursor
+        %row_next = tile.ring_next %offset_ring[%row_at] : !row_ring -> !cursor
         %number_next = arith.addi %here#1, %c1 : index
         scf.yield %step_next, %row_next, %here#0, %number_next, %here#2 : !cursor, !cursor, index, index, index
       }
       scf.yield %last#0, %last#1 : !cursor, !cursor
+    }
+
+    // The launch before, of attention_bwd_q, has waited for all that is read here,
+    // and need not have ended before the last program here has.
+    %batches = tile.dim %k, 0 : !tile.global<4 x !elem>
+    %last_batch = arith.subi %batches, %c1 : index
+    %last_kv_head = arith.subi %kv_heads, %c1 : index
+    %next_key = arith.addi %first_key, %dkv_keys : index
+    %is_last_batch = arith.cmpi eq, %batch, %last_batch : index
+    %is_last_head = arith.cmpi eq, %kv_head, %last_kv_head : index
+    %is_last_key = arith.cmpi sge, %next_key, %kv_len : index
+    %is_last_of_heads = arith.andi %is_last_batch, %is_last_head : i1
+    %is_last = arith.andi %is_last_of_heads, %is_last_key : i1
+    scf.if %is_last {
+      tile.launch_wait
     }
   }
 
@@ -326,22 +343,23 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
 
     %k_slot, %v_slot = tile.ring_wait %kv_ring[%start] : !kv_ring -> !kv_slot, !kv_slot
     %end_key = arith.addi %first_key, %dkv_keys : index
-    %ends:4 = scf.for %part = %c0 to %parts step %c1
-        iter_args(%first_at = %start, %first_do_at = %start, %first_step_at = %start, %first_row_at = %start)
-        -> (!cursor, !cursor, !cursor, !cursor) {
-      // The first step.
+    %ends:5 = scf.for %part = %c0 to %parts step %c1
+        iter_args(%at_0 = %start, %do_at_0 = %start, %step_at_0 = %start, %offset_at_0 = %start, %delta_at_0 = %start)
+        -> (!cursor, !cursor, !cursor, !cursor, !cursor) {
+      // The first step's weights.
       %first_column = arith.muli %part, %part_columns : index
-      %q_slot_0 = tile.ring_wait %q_ring[%first_at] : !q_ring -> !q_slot
+      %q_slot_0 = tile.ring_wait %q_ring[%at_0] : !q_ring -> !q_slot
       %products_0 = tile.dot_async %k_slot, %q_slot_0 transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
-      %place_note_0, %flag_note_0 = tile.ring_wait %step_ring[%first_step_at] station 2
+      %place_note_0, %flag_note_0 = tile.ring_wait %step_ring[%step_at_0] station 2
           : !step_ring -> !place_note, !flag_note
       %flags_0 = tile.load_note %flag_note_0 : !flag_note -> i32
-      %offset_note_0, %delta_note_0 = tile.ring_wait %row_ring[%first_row_at] : !row_ring -> !row_values, !row_values
+      %offset_note_0 = tile.ring_wait %offset_ring[%offset_at_0] : !row_ring -> !row_values
       %offset_0 = tile.load_shared %offset_note_0 : !row_values -> !rows
       %offsets_0 = tile.expand %offset_0 axis 0 : !rows -> !scores
       %s_0 = tile.dot_wait 0 (%products_0 : !tile.pending<!scores>) -> !scores
       %masked_i32_0 = arith.andi %flags_0, %masked_bit : i32
-      %masked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
+      %is_marked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
+      %masked_0 = arith.andi %is_marked_0, %causal : i1
       %visible_0 = scf.if %masked_0 -> (!scores) {
         %row_0, %head_0 = tile.load_note %place_note_0 : !place_note -> i32, i32
         %first_rows_0 = tile.splat %row_0 : i32 -> !row_numbers
@@ -358,44 +376,49 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
       %exponents_0 = math.fma %visible_0, %scales, %offsets_0 : !scores
       %p_f32_0 = math.exp2 %exponents_0 : !scores
       %p_0 = tile.convert %p_f32_0 : !scores -> !weights
-      tile.ring_release %step_ring[%first_step_at] station 2 : !step_ring
+      tile.ring_release %step_ring[%step_at_0] station 2 : !step_ring
+      tile.ring_release %offset_ring[%offset_at_0] : !row_ring
+      %do_slot_0 = tile.ring_wait %do_ring[%do_at_0] : !q_ring -> !q_slot
+      %step_at_1 = tile.ring_next %step_ring[%step_at_0] : !step_ring -> !cursor
+      %offset_at_1 = tile.ring_next %offset_ring[%offset_at_0] : !row_ring -> !cursor
 
-      %do_slot_0 = tile.ring_wait %do_ring[%first_do_at] : !q_ring -> !q_slot
-      %do_part_0 = tile.shared_columns %do_slot_0[%first_column] : !q_slot -> !q_part
-      %slopes_0 = tile.dot_async %v_slot, %do_slot_0 transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
-      %dv_adding_0 = tile.dot_async %p_0, %do_part_0 onto %no_output : !output
-          : !weights, !q_part -> !tile.pending<!output>
-      %dp_0 = tile.dot_wait 1 (%slopes_0 : !tile.pending<!scores>) -> !scores
-      %delta_0 = tile.load_shared %delta_note_0 : !row_values -> !rows
-      %deltas_0 = tile.expand %delta_0 axis 0 : !rows -> !scores
-      %p_back_0 = tile.convert %p_0 : !weights -> !scores
-      %distance_0 = arith.subf %dp_0, %deltas_0 : !scores
-      %ds_f32_0 = arith.mulf %p_back_0, %distance_0 : !scores
-      %ds_0 = tile.convert %ds_f32_0 : !scores -> !weights
-      tile.ring_release %row_ring[%first_row_at] : !row_ring
-      %dv_0, %p_used_0 = tile.dot_wait 0 (%dv_adding_0, %p_0 : !tile.pending<!output>, !weights)
-          -> !output, !weights
-      tile.ring_release %do_ring[%first_do_at] : !q_ring
-      %at_after_0 = tile.ring_next %q_ring[%first_at] : !q_ring -> !cursor
-      %do_at_after_0 = tile.ring_next %do_ring[%first_do_at] : !q_ring -> !cursor
-      %step_at_after_0 = tile.ring_next %step_ring[%first_step_at] : !step_ring -> !cursor
-      %row_at_after_0 = tile.ring_next %row_ring[%first_row_at] : !row_ring -> !cursor
-
-      %dk, %dv, %last_ds, %last_at, %end_at, %end_do_at, %end_step_at, %end_row_at =
+      %dk, %dv, %last_p, %last_at, %last_do_at, %end_step_at, %end_offset_at, %last_delta_at =
           scf.for %step = %c1 to %total step %c1
-          iter_args(%old_dk = %no_output, %old_dv = %dv_0, %old_ds = %ds_0, %old_at = %first_at,
-                    %at = %at_after_0, %do_at = %do_at_after_0, %step_at = %step_at_after_0,
-                    %row_at = %row_at_after_0)
+          iter_args(%old_dk = %no_output, %old_dv = %no_output, %old_p = %p_0, %old_at = %at_0,
+                    %do_at = %do_at_0, %step_at = %step_at_1, %offset_at = %offset_at_1, %delta_at = %delta_at_0)
           -> (!output, !output, !weights, !cursor, !cursor, !cursor, !cursor, !cursor) {
+        // Issue: dp and dv of the step before.
+        %do_slot = tile.ring_pieces %do_ring[%do_at] : !q_ring -> !q_slot
+        %do_part = tile.shared_columns %do_slot[%first_column] : !q_slot -> !q_part
+        scf.if %turns {
+          tile.take_turn
+        }
+        %slopes = tile.dot_async %v_slot, %do_slot transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
+        %dv_adding = tile.dot_async %old_p, %do_part onto %old_dv : !output
+            : !weights, !q_part -> !tile.pending<!output>
+        scf.if %turns {
+          tile.pass_turn
+        }
+        %delta_note = tile.ring_wait %delta_ring[%delta_at] : !row_ring -> !row_values
+        %delta_here = tile.load_shared %delta_note : !row_values -> !rows
+        %deltas = tile.expand %delta_here axis 0 : !rows -> !scores
+        %dp = tile.dot_wait 1 (%slopes : !tile.pending<!scores>) -> !scores
+        %p_back = tile.convert %old_p : !weights -> !scores
+        %distance = arith.subf %dp, %deltas : !scores
+        %ds_f32 = arith.mulf %p_back, %distance : !scores
+        %ds = tile.convert %ds_f32 : !scores -> !weights
+        tile.ring_release %delta_ring[%delta_at] : !row_ring
+        %q_slot_of = tile.ring_pieces %q_ring[%old_at] : !q_ring -> !q_slot
+        %q_part = tile.shared_columns %q_slot_of[%first_column] : !q_slot -> !q_part
+
         // Issue: this step's scores, dk of the one before.
+        %at = tile.ring_next %q_ring[%old_at] : !q_ring -> !cursor
         %q_slot = tile.ring_wait %q_ring[%at] : !q_ring -> !q_slot
-        %old_q_slot = tile.ring_pieces %q_ring[%old_at] : !q_ring -> !q_slot
-        %old_q_part = tile.shared_columns %old_q_slot[%first_column] : !q_slot -> !q_part
         scf.if %turns {
           tile.take_turn
         }
         %products = tile.dot_async %k_slot, %q_slot transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
-        %dk_adding = tile.dot_async %old_ds, %old_q_part onto %old_dk : !output
+        %dk_adding = tile.dot_async %ds, %q_part onto %old_dk : !output
             : !weights, !q_part -> !tile.pending<!output>
         scf.if %turns {
           tile.pass_turn
@@ -403,12 +426,15 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         %place_note, %flag_note = tile.ring_wait %step_ring[%step_at] station 2
             : !step_ring -> !place_note, !flag_note
         %flags = tile.load_note %flag_note : !flag_note -> i32
-        %offset_note, %delta_note = tile.ring_wait %row_ring[%row_at] : !row_ring -> !row_values, !row_values
+        %offset_note = tile.ring_wait %offset_ring[%offset_at] : !row_ring -> !row_values
         %offset = tile.load_shared %offset_note : !row_values -> !rows
         %offsets = tile.expand %offset axis 0 : !rows -> !scores
-        %s = tile.dot_wait 1 (%products : !tile.pending<!scores>) -> !scores
+        %new_dv, %s, %old_p_used = tile.dot_wait 1 (%dv_adding, %products, %old_p
+            : !tile.pending<!output>, !tile.pending<!scores>, !weights) -> !output, !scores, !weights
+        tile.ring_release %do_ring[%do_at] : !q_ring
         %masked_i32 = arith.andi %flags, %masked_bit : i32
-        %masked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
+        %is_marked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
+        %masked = arith.andi %is_marked, %causal : i1
         %visible = scf.if %masked -> (!scores) {
           %row, %head = tile.load_note %place_note : !place_note -> i32, i32
           %first_rows = tile.splat %row : i32 -> !row_numbers
@@ -426,47 +452,53 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         %p_f32 = math.exp2 %exponents : !scores
         %p = tile.convert %p_f32 : !scores -> !weights
         tile.ring_release %step_ring[%step_at] station 2 : !step_ring
-
-        // Issue: dp, dv.
-        %do_slot = tile.ring_wait %do_ring[%do_at] : !q_ring -> !q_slot
-        %do_part = tile.shared_columns %do_slot[%first_column] : !q_slot -> !q_part
-        scf.if %turns {
-          tile.take_turn
-        }
-        %slopes = tile.dot_async %v_slot, %do_slot transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
-        %dv_adding = tile.dot_async %p, %do_part onto %old_dv : !output
-            : !weights, !q_part -> !tile.pending<!output>
-        scf.if %turns {
-          tile.pass_turn
-        }
-        %new_dk, %dp, %ds_used = tile.dot_wait 1 (%dk_adding, %slopes, %old_ds
-            : !tile.pending<!output>, !tile.pending<!scores>, !weights) -> !output, !scores, !weights
-        tile.ring_release %q_ring[%old_at] : !q_ring
-        %delta_here = tile.load_shared %delta_note : !row_values -> !rows
-        %deltas = tile.expand %delta_here axis 0 : !rows -> !scores
-        %p_back = tile.convert %p : !weights -> !scores
-        %distance = arith.subf %dp, %deltas : !scores
-        %ds_f32 = arith.mulf %p_back, %distance : !scores
-        %ds = tile.convert %ds_f32 : !scores -> !weights
-        tile.ring_release %row_ring[%row_at] : !row_ring
-        %new_dv, %p_used = tile.dot_wait 0 (%dv_adding, %p : !tile.pending<!output>, !weights)
-            -> !output, !weights
-        tile.ring_release %do_ring[%do_at] : !q_ring
-        %at_after = tile.ring_next %q_ring[%at] : !q_ring -> !cursor
+        tile.ring_release %offset_ring[%offset_at] : !row_ring
+        // Waiting here for what the next step needs keeps the exponentials, which the
+        // assembler would move behind it, before the wait for dk.
         %do_at_after = tile.ring_next %do_ring[%do_at] : !q_ring -> !cursor
+        %next_do_slot = tile.ring_wait %do_ring[%do_at_after] : !q_ring -> !q_slot
+        %new_dk, %ds_used, %p_ready = tile.dot_wait 0 (%dk_adding, %ds, %p
+            : !tile.pending<!output>, !weights, !weights) -> !output, !weights, !weights
+        tile.ring_release %q_ring[%old_at] : !q_ring
         %step_at_after = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
-        %row_at_after = tile.ring_next %row_ring[%row_at] : !row_ring -> !cursor
-        scf.yield %new_dk, %new_dv, %ds, %at, %at_after, %do_at_after, %step_at_after, %row_at_after
+        %offset_at_after = tile.ring_next %offset_ring[%offset_at] : !row_ring -> !cursor
+        %delta_at_after = tile.ring_next %delta_ring[%delta_at] : !row_ring -> !cursor
+        scf.yield %new_dk, %new_dv, %p_ready, %at, %do_at_after, %step_at_after, %offset_at_after, %delta_at_after
             : !output, !output, !weights, !cursor, !cursor, !cursor, !cursor, !cursor
       }
-      %last_q_slot = tile.ring_pieces %q_ring[%last_at] : !q_ring -> !q_slot
-      %last_q_part = tile.shared_columns %last_q_slot[%first_column] : !q_slot -> !q_part
-      %last_adding = tile.dot_async %last_ds, %last_q_part onto %dk : !output
+
+      // What the last step's weights give.
+      %do_slot_l = tile.ring_pieces %do_ring[%last_do_at] : !q_ring -> !q_slot
+      %do_part_l = tile.shared_columns %do_slot_l[%first_column] : !q_slot -> !q_part
+      scf.if %turns {
+        tile.take_turn
+      }
+      %slopes_l = tile.dot_async %v_slot, %do_slot_l transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
+      %dv_adding_l = tile.dot_async %last_p, %do_part_l onto %dv : !output
           : !weights, !q_part -> !tile.pending<!output>
-      %dv_tile = tile.convert %dv : !output -> !output_elem
+      scf.if %turns {
+        tile.pass_turn
+      }
+      %delta_note_l = tile.ring_wait %delta_ring[%last_delta_at] : !row_ring -> !row_values
+      %delta_here_l = tile.load_shared %delta_note_l : !row_values -> !rows
+      %deltas_l = tile.expand %delta_here_l axis 0 : !rows -> !scores
+      %dp_l = tile.dot_wait 1 (%slopes_l : !tile.pending<!scores>) -> !scores
+      %p_back_l = tile.convert %last_p : !weights -> !scores
+      %distance_l = arith.subf %dp_l, %deltas_l : !scores
+      %ds_f32_l = arith.mulf %p_back_l, %distance_l : !scores
+      %ds_l = tile.convert %ds_f32_l : !scores -> !weights
+      tile.ring_release %delta_ring[%last_delta_at] : !row_ring
+      %q_slot_of_l = tile.ring_pieces %q_ring[%last_at] : !q_ring -> !q_slot
+      %q_part_l = tile.shared_columns %q_slot_of_l[%first_column] : !q_slot -> !q_part
+      %last_adding = tile.dot_async %ds_l, %q_part_l onto %dk : !output
+          : !weights, !q_part -> !tile.pending<!output>
+      %dv_sum, %last_p_used = tile.dot_wait 1 (%dv_adding_l, %last_p : !tile.pending<!output>, !weights)
+          -> !output, !weights
+      tile.ring_release %do_ring[%last_do_at] : !q_ring
+      %dv_tile = tile.convert %dv_sum : !output -> !output_elem
       %dv_view = tile.slice %d_v[%batch, %kv_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
       tile.store %dv_tile, %dv_view[%first_key, %first_column] below %end_key : !output_elem, !tile.view<2 x !elem>
-      %dk_sum, %last_ds_used = tile.dot_wait 0 (%last_adding, %last_ds : !tile.pending<!output>, !weights)
+      %dk_sum, %last_ds_used = tile.dot_wait 0 (%last_adding, %ds_l : !tile.pending<!output>, !weights)
           -> !output, !weights
       tile.ring_release %q_ring[%last_at] : !q_ring
       %output_scales = tile.splat %softmax_scale : f32 -> !output
@@ -474,7 +506,11 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
       %dk_tile = tile.convert %scaled : !output -> !output_elem
       %dk_view = tile.slice %d_k[%batch, %kv_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
       tile.store %dk_tile, %dk_view[%first_key, %first_column] below %end_key : !output_elem, !tile.view<2 x !elem>
-      scf.yield %end_at, %end_do_at, %end_step_at, %end_row_at : !cursor, !cursor, !cursor, !cursor
+      %end_at = tile.ring_next %q_ring[%last_at] : !q_ring -> !cursor
+      %end_do_at = tile.ring_next %do_ring[%last_do_at] : !q_ring -> !cursor
+      %end_delta_at = tile.ring_next %delta_ring[%last_delta_at] : !row_ring -> !cursor
+      scf.yield %end_at, %end_do_at, %end_step_at, %end_offset_at, %end_delta_at
+          : !cursor, !cursor, !cursor, !cursor, !cursor
     }
   }
 }

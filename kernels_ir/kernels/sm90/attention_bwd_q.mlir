@@ -96,6 +96,9 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
   %mask_block_kv = tile.parameter "mask_block_kv" : index
   %causal = tile.parameter "causal" : i1
   %has_lists = tile.parameter "has_lists" : i1
+  %head_dim = tile.parameter "head_dim" : index
+  %c64 = arith.constant 64 : index
+  %is_long = arith.cmpi ugt, %head_dim, %c64 : index
 
   %q_len = tile.dim %q, 2 : !tile.global<4 x !elem>
   %kv_len = tile.dim %k, 2 : !tile.global<4 x !elem>
@@ -118,8 +121,10 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
   %v_ring = tile.ring stages dq_v_stages passed_by [dq_warps] : !v_ring
   %start = tile.ring_start : !cursor
 
-  // delta is what a launch before this one computes.
+  // delta is what a launch before this one computes. What comes next reads that and
+  // nothing of this one, and takes over multiprocessors that have no row left.
   tile.launch_wait
+  tile.launch_next
 
   // ---- scout: what to load -------------------------------------------------
   tile.role "scout" warps 1 registers dq_producer_registers {
@@ -404,6 +409,12 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
         }
         %exponents = math.fma %visible, %scales, %offsets : !scores
         %p = math.exp2 %exponents : !scores
+        // The assembler would move the exponentials behind the wait for dp; they stay
+        // before a wait for a barrier, here one that has come. Short products end
+        // sooner than that pays.
+        scf.if %is_long {
+          %v_slot_again = tile.ring_wait %v_ring[%v_at] : !v_ring -> !kv_slot
+        }
         %dp, %p_held = tile.dot_wait 0 (%slopes, %p : !tile.pending<!scores>, !scores) -> !scores, !scores
         tile.ring_release %v_ring[%v_at] : !v_ring
         %distance = arith.subf %dp, %deltas : !scores
