@@ -5,11 +5,13 @@
 #include "runtime/api/Engine.h"
 #include "runtime/api/ViewChecks.h"
 #include "runtime/base/AlignedMemory.h"
+#include "runtime/plan/DefaultTuning.h"
 
 #include <bit>
 #include <cmath>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace spargejit::api {
 
@@ -198,11 +200,13 @@ Status Engine::distillationLoss(const TensorView &loss,
   const double share = elements > 0 ? 1 / static_cast<double>(elements) : 0;
   squares.factor = static_cast<float>(2 * config.lossScale * share);
 
-  const std::map<std::string, ParameterValue> parameters = {
+  std::map<std::string, ParameterValue> parameters = {
       {"elem", student.dtype},
-      {"gradient_elem", gradient ? gradient->dtype : DataType::Float32},
-      {"tile_rows", std::int64_t{16}},
-      {"tile_columns", std::int64_t{64}}};
+      {"gradient_elem", gradient ? gradient->dtype : DataType::Float32}};
+  const plan::ProblemClass kind{.dtype = student.dtype};
+  for (const auto &[name, value] :
+       plan::defaultTuning(kind, device.target(), /*hasLists=*/false))
+    parameters.emplace(name, value);
   auto squaredError = loadKernel(device, "squared_error", parameters);
   if (!squaredError.ok())
     return squaredError.status();
@@ -219,12 +223,13 @@ Status Engine::distillationLoss(const TensorView &loss,
     return workspace.status();
   KernelCall total;
   total.factor = static_cast<float>(config.lossScale * share);
-  const TensorView partial =
-      TensorView::contiguous(workspace->base, DataType::Float32,
-                             {sizes[0], sizes[1], sizes[2]}, student.device);
-  squares.tensors.emplace("partial", partial);
+  auto partial = [&](const std::vector<std::int64_t> &shape) {
+    return TensorView::contiguous(workspace->base, DataType::Float32, shape,
+                                  student.device);
+  };
+  squares.tensors.emplace("partial", partial({sizes[0], sizes[1], sizes[2]}));
   total.tensors = {
-      {"partial", partial},
+      {"partial", partial({1, 1, sizes[0] * sizes[1] * sizes[2]})},
       {"total", TensorView::contiguous(loss.data, DataType::Float32, {1, 1, 1},
                                        loss.device)}};
   if (elements > 0)

@@ -80,7 +80,12 @@ Tuning sm90BackwardTuning(const ProblemClass &kind, bool hasLists) {
                       {"delta_ctas", 4},
                       {"invert_keys", 32},
                       {"invert_warps", 8},
-                      {"invert_ctas", 4}});
+                      {"invert_ctas", 4},
+                      {"loss_rows", 8},
+                      {"loss_warps", 8},
+                      {"loss_ctas", 3},
+                      {"total_rows", 1},
+                      {"total_warps", 32}});
   return tuning;
 }
 

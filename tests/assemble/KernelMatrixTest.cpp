@@ -92,7 +92,7 @@ protected:
                   {"causal", kind.causal},
                   {"has_lists", hasLists}});
     for (const compiler::KernelParameter &parameter : (*kernel)->parameters) {
-      if (parameter.name == "elem") {
+      if (parameter.isDataType) {
         spec.parameters[parameter.name] = kind.dtype;
         continue;
       }
@@ -137,6 +137,7 @@ class KernelMatrix : public KernelAssembly,
 
 class TensorCoreWidths : public KernelMatrix {};
 class MaskLists : public KernelAssembly {};
+class TheLoss : public KernelAssembly {};
 INSTANTIATE_TEST_SUITE_P(HeadDim, TensorCoreWidths,
                          testing::Values(64, 96, 128, 192, 256),
                          testing::PrintToStringParamName());
@@ -191,6 +192,15 @@ TEST_F(MaskLists, Assemble) {
   ASSERT_TRUE(code.ok()) << code.status().message();
   EXPECT_EQ((*code)->launch.slotCount(), 25);
   EXPECT_EQ((*code)->launch.gridTile, 8);
+}
+
+TEST_F(TheLoss, Assembles) {
+  for (DataType dtype :
+       {DataType::BFloat16, DataType::Float16, DataType::Float32})
+    expectCleanKernel("squared_error", {dtype, 64, 128, 64, false}, false);
+  expectCleanKernel("scaled_total", {DataType::Float32, 64, 128, 64, false},
+                    false);
+  EXPECT_EQ(assembled_, 4);
 }
 
 /// Widths that the 8-bit forward kernel has.
