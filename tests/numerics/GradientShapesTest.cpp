@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -18,17 +19,30 @@ enum class Mode { Lists, CausalLists, Dense, CausalDense };
 const std::vector<Mode> kModes = {Mode::Lists, Mode::CausalLists, Mode::Dense,
                                   Mode::CausalDense};
 
-void expectRight(TestBackend &backend, AttentionCase shape, Mode mode,
-                 Random &random) {
-  shape.causal = mode == Mode::CausalLists || mode == Mode::CausalDense;
-  GradientTrial trial(backend, shape, random);
-  trial.wantsDLse = random.chance(0.5);
-  if (mode == Mode::Lists || mode == Mode::CausalLists)
-    trial.forward.useLists(
-        trial.forward.shape.randomMask(random, 0.5, true), random,
-        {.shuffled = true, .garbageSuffix = true, .spareSlots = 1});
-  EXPECT_TRUE(trial.isRight());
-}
+/// Cases of a table, which are compiled together and then run.
+class Trials {
+public:
+  explicit Trials(TestBackend &backend) : backend_(backend) {}
+  void add(AttentionCase shape, Mode mode, Random &random) {
+    shape.causal = mode == Mode::CausalLists || mode == Mode::CausalDense;
+    trials_.push_back(std::make_unique<GradientTrial>(backend_, shape, random));
+    GradientTrial &trial = *trials_.back();
+    trial.wantsDLse = random.chance(0.5);
+    if (mode == Mode::Lists || mode == Mode::CausalLists)
+      trial.forward.useLists(
+          trial.forward.shape.randomMask(random, 0.5, true), random,
+          {.shuffled = true, .garbageSuffix = true, .spareSlots = 1});
+  }
+  void expectRight() const {
+    prepareTogether(trials_);
+    for (const auto &trial : trials_)
+      EXPECT_TRUE(trial->isRight());
+  }
+
+private:
+  TestBackend &backend_;
+  std::vector<std::unique_ptr<GradientTrial>> trials_;
+};
 
 const DataType kTypes[] = {DataType::Float32, DataType::BFloat16,
                            DataType::Float16};
@@ -38,6 +52,7 @@ SPARGEJIT_ON_EVERY_BACKEND_AND_TYPE(GradientShapes);
 
 TEST_P(GradientShapes, EveryHeadDimension) {
   Random random = randomForTest();
+  Trials trials(backend());
   std::size_t turn = 0;
   // Types differ in how they are loaded and stored alone: one has all.
   std::vector<std::int64_t> headDims = {8, 40, 64, 96, 128, 256};
@@ -47,36 +62,37 @@ TEST_P(GradientShapes, EveryHeadDimension) {
     if (isReduced() && headDim % 64 != 0)
       continue;
     ++turn;
-    expectRight(backend(),
-                {.dtype = dtype(),
-                 .qHeads = 2,
-                 .kvHeads = 1 + static_cast<std::int64_t>(turn % 2),
-                 .qLen = 1 + random.below(200),
-                 .kvLen = 1 + random.below(200),
-                 .headDim = headDim,
-                 .maskBlockQ = turn % 2 ? 64 : 128,
-                 .maskBlockKv = std::int64_t{16} << (turn / 2 % 4)},
-                kModes[turn % 4], random);
+    trials.add({.dtype = dtype(),
+                .qHeads = 2,
+                .kvHeads = 1 + static_cast<std::int64_t>(turn % 2),
+                .qLen = 1 + random.below(200),
+                .kvLen = 1 + random.below(200),
+                .headDim = headDim,
+                .maskBlockQ = turn % 2 ? 64 : 128,
+                .maskBlockKv = std::int64_t{16} << (turn / 2 % 4)},
+               kModes[turn % 4], random);
   }
+  trials.expectRight();
 }
 
 // Query heads that share a key head add up in its gradients.
 // cases: 108
 TEST_P(GradientShapes, BatchesAndGroupedHeads) {
   Random random = randomForTest();
+  Trials trials(backend());
   for (const auto &[batch, qHeads, kvHeads] :
        {std::tuple{2, 1, 1}, std::tuple{2, 8, 2}, std::tuple{1, 6, 1},
         std::tuple{3, 3, 3}})
     for (const Mode mode : kModes)
-      expectRight(backend(),
-                  {.dtype = dtype(),
-                   .batch = batch,
-                   .qHeads = qHeads,
-                   .kvHeads = kvHeads,
-                   .qLen = 1 + random.below(150),
-                   .kvLen = 1 + random.below(150),
-                   .headDim = 40},
-                  mode, random);
+      trials.add({.dtype = dtype(),
+                  .batch = batch,
+                  .qHeads = qHeads,
+                  .kvHeads = kvHeads,
+                  .qLen = 1 + random.below(150),
+                  .kvLen = 1 + random.below(150),
+                  .headDim = 40},
+                 mode, random);
+  trials.expectRight();
 }
 
 class GradientLengths : public BackendTest {};
@@ -84,19 +100,20 @@ SPARGEJIT_ON_EVERY_BACKEND(GradientLengths);
 
 TEST_P(GradientLengths, EveryMaskBlock) {
   Random random = randomForTest();
+  Trials trials(backend());
   std::size_t turn = 0;
   for (const std::int64_t maskBlockQ : {64, 128})
     for (const std::int64_t maskBlockKv : {16, 32, 64, 128})
       for (const Mode mode : {Mode::Lists, Mode::CausalLists})
-        expectRight(backend(),
-                    {.dtype = kTypes[turn++ % 3],
-                     .qHeads = 2,
-                     .qLen = 129 + random.below(200),
-                     .kvLen = 129 + random.below(200),
-                     .headDim = 32,
-                     .maskBlockQ = maskBlockQ,
-                     .maskBlockKv = maskBlockKv},
-                    mode, random);
+        trials.add({.dtype = kTypes[turn++ % 3],
+                    .qHeads = 2,
+                    .qLen = 129 + random.below(200),
+                    .kvLen = 129 + random.below(200),
+                    .headDim = 32,
+                    .maskBlockQ = maskBlockQ,
+                    .maskBlockKv = maskBlockKv},
+                   mode, random);
+  trials.expectRight();
 }
 
 // One token, a block less one, a block, a block and one, primes, queries and
@@ -107,10 +124,12 @@ TEST_P(GradientLengths, EveryPair) {
   if (isReduced())
     lengths = {1, 63, 129};
   Random random = randomForTest();
+  Trials trials(backend());
   for (const std::int64_t qLen : lengths)
     for (const std::int64_t kvLen : lengths)
-      expectRight(backend(), {.qLen = qLen, .kvLen = kvLen, .headDim = 16},
-                  random.pick(kModes), random);
+      trials.add({.qLen = qLen, .kvLen = kvLen, .headDim = 16},
+                 random.pick(kModes), random);
+  trials.expectRight();
 }
 
 // Longer than any tile, with more blocks than one panel of the inversion has.
@@ -119,14 +138,15 @@ TEST_P(GradientLengths, Thousands) {
   if (isReduced())
     GTEST_SKIP() << "too long for a reduced run";
   Random random = randomForTest();
+  Trials trials(backend());
   for (const auto &[qLen, kvLen] :
        {std::pair{1000, 1025}, std::pair{1025, 1000}, std::pair{97, 4096},
         std::pair{4097, 97}})
     for (const Mode mode : {Mode::Lists, Mode::CausalDense})
-      expectRight(
-          backend(),
+      trials.add(
           {.qLen = qLen, .kvLen = kvLen, .headDim = 8, .maskBlockKv = 16}, mode,
           random);
+  trials.expectRight();
 }
 
 TEST_P(GradientLengths, NothingToAttendTo) {

@@ -6,6 +6,8 @@
 #include "tests/reference/Comparison.h"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 namespace spargejit::numerics {
 namespace {
@@ -58,6 +60,17 @@ GradientTrial::GradientTrial(TestBackend &backend, const AttentionCase &shape,
 
 AttentionSaved GradientTrial::saved() const {
   return {forward.o.view(), forward.lse.view(), forward.config.lists};
+}
+
+Status GradientTrial::prepare() const {
+  const AttentionOutputs outputs{.lse = &forward.lse.view(), .lists = nullptr};
+  if (Status status =
+          spargejit::prepare(forward.q.view(), forward.k.view(),
+                             forward.v.view(), forward.config, outputs);
+      !status)
+    return status;
+  return prepareBackward(forward.q.view(), forward.k.view(), forward.v.view(),
+                         forward.config);
 }
 
 Status GradientTrial::run() {
@@ -145,6 +158,21 @@ std::vector<std::byte> GradientTrial::bits() const {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
+}
+
+void prepareTogether(
+    const std::vector<std::unique_ptr<GradientTrial>> &trials) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::thread> threads;
+  const std::size_t most = std::max(1u, std::thread::hardware_concurrency());
+  for (std::size_t t = 0; t < std::min(most, trials.size()); ++t)
+    threads.emplace_back([&] {
+      // What cannot be prepared says so again when it runs.
+      for (std::size_t i = next++; i < trials.size(); i = next++)
+        static_cast<void>(trials[i]->prepare());
+    });
+  for (std::thread &thread : threads)
+    thread.join();
 }
 
 } // namespace spargejit::numerics

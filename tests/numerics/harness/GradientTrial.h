@@ -9,6 +9,7 @@
 #include "tests/numerics/harness/AttentionTrial.h"
 #include "tests/reference/ReferenceGradients.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ public:
   GradientTrial(TestBackend &backend, const AttentionCase &shape,
                 Random &random, const GradientPlacement &placement = {});
 
+  /// Compiles both passes.
+  Status prepare() const;
   /// The forward pass, and then runBackward().
   Status run();
   /// Poisons dq, dk and dv, calls attentionBackwardInto on what the last
@@ -60,5 +63,9 @@ public:
 private:
   TestBackend *backend_;
 };
+
+/// Compiles what the trials need, on as many threads as the machine has: a
+/// compilation keeps one of them busy for half a second.
+void prepareTogether(const std::vector<std::unique_ptr<GradientTrial>> &trials);
 
 } // namespace spargejit::numerics
