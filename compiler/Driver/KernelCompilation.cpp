@@ -182,8 +182,10 @@ std::vector<DataType> KernelCompilation::argumentElementTypes() {
                     : element.isF16()       ? DataType::Float16
                     : element.isInteger(32) ? DataType::Int32
                     // The TMA copies bytes, whatever they stand for.
-                    : element.getIntOrFloatBitWidth() == 8 ? DataType::Bool
-                                                           : DataType::Float32);
+                    : element.isIntOrFloat() &&
+                            element.getIntOrFloatBitWidth() == 8
+                        ? DataType::Bool
+                        : DataType::Float32);
   }
   return types;
 }
