@@ -290,6 +290,7 @@ class ReplaceTest(unittest.TestCase):
             self.run_model()
         rows = handle.statistics.rows
         self.assertEqual([row["layer"] for row in rows], ["blocks.0.self", "blocks.1.self"] * 2)
+        self.assertEqual([row["step"] for row in rows], [0, 0, 1, 1])
         for row in rows:
             self.assertTrue(0 < row["density"] < 1 and row["density"] < row["recall"] + 0.3 and row["recall"] <= 1.0001)
         with sparse.replace_attention(self.model, method_all(), min_length=200, statistics=True) as handle:
