@@ -88,6 +88,10 @@ listKernelParameters(const std::string &text, const std::string &textName,
       [&](mlir::tile::ElementType type) { dataTypes.insert(type.getName()); });
   for (mlir::Type type : op.getBody().getArgumentTypes())
     walker.walk(type);
+  op.getBody().walk([&](mlir::Operation *inner) {
+    for (mlir::Type type : inner->getResultTypes())
+      walker.walk(type);
+  });
   std::vector<KernelParameter> parameters;
   for (llvm::StringRef name :
        op.getParameters().getAsValueRange<mlir::StringAttr>())
