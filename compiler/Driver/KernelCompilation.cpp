@@ -207,6 +207,9 @@ void KernelCompilation::describeGpuLaunch(
           .getValue();
   if (function->hasAttr(mlir::sparge::kMembersAttr))
     launch_.members = static_cast<int>(integer(mlir::sparge::kMembersAttr));
+  if (function->hasAttr(mlir::sparge::kResidentCtasAttr))
+    launch_.ctasPerMultiprocessor =
+        static_cast<int>(integer(mlir::sparge::kResidentCtasAttr));
   describeDynamicScratch(mlir::sparge::kDynamicSharedAttr);
   for (auto entry :
        function->getAttrOfType<mlir::ArrayAttr>(mlir::sparge::kTensorMapsAttr)

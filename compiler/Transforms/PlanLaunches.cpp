@@ -7,9 +7,10 @@
 //
 // IR before:
 //   %pooled_q = sparge.pool %q : !sparge.tensor<query>
+//   %pooled_k = sparge.pool %k : !sparge.tensor<key>
 // IR after:
-//   %pooled_q = sparge.launch "pool"(x = %q : !sparge.tensor<query>)
-//     -> (pooled : !sparge.pooled<query>) parameters {}
+//   %pooled_q, %pooled_k = sparge.launch "pool"(q = %q : …, k = %k : …)
+//     -> (pooled_q : …, pooled_k : …) parameters {}
 //
 // Test: tests/lit/Transforms/plan_launches.mlir
 #include "compiler/Transforms/Passes.h"
@@ -190,11 +191,18 @@ private:
   SmallVector<NamedAttribute> parameters_, sources_;
 };
 
-void planPool(IRRewriter &rewriter, PoolOp op) {
+/// One launch pools q and k, and stands where the second op did.
+void planPools(IRRewriter &rewriter, ArrayRef<PoolOp> pools) {
+  bool queryFirst = PoolOp(pools[0]).getX().getType().getRole() == Role::Query;
+  PoolOp q = pools[queryFirst ? 0 : 1], k = pools[queryFirst ? 1 : 0];
   LaunchBuilder("pool", rewriter)
-      .reads("x", op.getX())
-      .writes("pooled", op.getPooled())
-      .replace(op);
+      .reads("q", q.getX())
+      .reads("k", k.getX())
+      .writes("pooled_q", q.getPooled())
+      .writes("pooled_k", k.getPooled())
+      .insertBefore(pools.back());
+  for (PoolOp op : pools)
+    rewriter.eraseOp(op);
 }
 
 /// What every kernel that scores and selects takes, whoever wrote its rule.
@@ -289,9 +297,11 @@ struct PlanLaunches : public impl::SpargePlanLaunchesPassBase<PlanLaunches> {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
       if (isOpTriviallyDead(&op))
         rewriter.eraseOp(&op);
+    // One attention is left, so one selection at most, of one pool of each.
+    if (auto pools = llvm::to_vector(body.getOps<PoolOp>()); !pools.empty())
+      planPools(rewriter, pools);
     for (Operation &op : llvm::make_early_inc_range(body)) {
       llvm::TypeSwitch<Operation *>(&op)
-          .Case([&](PoolOp pool) { planPool(rewriter, pool); })
           .Case([&](ScoreAndSelectOp select) {
             planScoreAndSelect(rewriter, select);
           })

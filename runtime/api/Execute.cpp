@@ -5,6 +5,8 @@
 
 #include "runtime/plan/CallBinding.h"
 
+#include <array>
+
 namespace spargejit::api {
 
 namespace {
@@ -86,7 +88,7 @@ Result<Workspace> takeWorkspace(CallDevice &device, const MethodPlan &plan,
               .status();
       !status)
     return status;
-  tensors.setTickets(workspace->tickets);
+  tensors.setCounters(workspace->counters);
   return workspace;
 }
 
@@ -101,6 +103,16 @@ Status fillListsFromMask(CallDevice &device, const MethodPlan &plan,
                                     values.at(value, 1), config);
   }
   return status;
+}
+
+/// A call that ends between its launches may leave counts that the launches to
+/// come would have cleared. The failure is reported, whatever this meets.
+void clearCounters(CallDevice &device, const Workspace &workspace) {
+  static constexpr std::array<std::int32_t, kCounters> kZeros{};
+  if (workspace.counters)
+    static_cast<void>(device.write(
+        kZeros.data(), workspace.counters,
+        static_cast<std::int64_t>(kZeros.size() * sizeof(std::int32_t))));
 }
 
 CallFrame &callFrame() {
@@ -132,8 +144,11 @@ Status execute(CallDevice &device, const PreparedPlan &prepared,
                         frame.slots.data());
     const bool isNext = &launch != &prepared.launches.front();
     Status status = launch.kernel->run(frame.slots.data(), config, isNext);
-    if (!status.ok())
+    if (!status.ok()) {
+      if (isNext)
+        clearCounters(device, *workspace);
       return status;
+    }
   }
   return Status();
 }

@@ -88,6 +88,15 @@ struct TensorMap {
   int swizzleBytes = 0;
 };
 
+/// int32 counters in memory of a GPU, 0 between launches on its stream. The
+/// first is the kernel argument "tickets", with which CTAs share a launch's
+/// work out; those after kFirstProgressCounter are "progress", by which a
+/// launch says how far it is to the next.
+inline constexpr std::int64_t kFirstProgressCounter = 16;
+inline constexpr std::int64_t kProgressCounters = 1024;
+inline constexpr std::int64_t kCounters =
+    kFirstProgressCounter + kProgressCounters;
+
 /// How to run a compiled kernel.
 struct LaunchInfo {
   std::string entryName;
@@ -109,6 +118,9 @@ struct LaunchInfo {
   /// GPU: launched with as many CTAs as run at once, never more than programs;
   /// otherwise with one a program.
   bool persistent = false;
+  /// GPU: of a persistent kernel, at most so many CTAs on a multiprocessor, so
+  /// that the next launch finds room beside them; 0 for as many as fit.
+  int ctasPerMultiprocessor = 0;
   /// GPU: CTAs that run one program together, as a cluster.
   int members = 1;
   /// GPU: waits by itself for the end of the launch before it, where it must,

@@ -62,8 +62,9 @@ Json toJson(const std::vector<T> &values) {
 
 Json toJson(const LaunchInfo &launch) {
   const auto &[entryName, arguments, gridArgument, gridTile, staticScratchBytes,
-               dynamicScratch, threads, sharedBytes, persistent, members,
-               startsEarly, tensorMaps] = launch;
+               dynamicScratch, threads, sharedBytes, persistent,
+               ctasPerMultiprocessor, members, startsEarly, tensorMaps] =
+      launch;
   return {{"entry", entryName},
           {"arguments", toJson(arguments)},
           {"grid_argument", gridArgument},
@@ -73,6 +74,7 @@ Json toJson(const LaunchInfo &launch) {
           {"threads", threads},
           {"shared_bytes", sharedBytes},
           {"persistent", persistent},
+          {"ctas_per_multiprocessor", ctasPerMultiprocessor},
           {"members", members},
           {"starts_early", startsEarly},
           {"tensor_maps", toJson(tensorMaps)}};
@@ -134,6 +136,7 @@ void read(JsonFields &fields, LaunchInfo &launch) {
   fields.number("threads", launch.threads);
   fields.number("shared_bytes", launch.sharedBytes);
   fields.flag("persistent", launch.persistent);
+  fields.number("ctas_per_multiprocessor", launch.ctasPerMultiprocessor);
   fields.number("members", launch.members);
   fields.flag("starts_early", launch.startsEarly);
   readList(fields, "tensor_maps", launch.tensorMaps);

@@ -10,7 +10,7 @@
 namespace spargejit::jit {
 
 /// "spargejit compile pool --arch host --dtype bfloat16 --head-dim 128 --set
-/// pool_block=64 -o DIR": every parameter of the spec as an option.
+/// mask_block_q=64 -o DIR": every parameter of the spec as an option.
 std::string compileCommand(const KernelSpec &spec);
 
 } // namespace spargejit::jit

@@ -166,6 +166,12 @@ void packArguments(const MethodPlan &plan, const LaunchInfo &info,
     case Source::Tickets:
       packTensor(tensors.tickets(), argument.rank, slot);
       break;
+    case Source::Progress:
+      packTensor(problem.batch * problem.kvHeads <= kProgressCounters
+                     ? tensors.progress()
+                     : TensorView(),
+                 argument.rank, slot);
+      break;
     case Source::Dense:
       *slot = problem.dense[static_cast<std::size_t>(source.part)];
       break;

@@ -25,14 +25,19 @@ public:
   void reset(const MethodPlan &plan) {
     tensors_.assign(2 * plan.values.size(), TensorView());
     tickets_ = TensorView();
+    progress_ = TensorView();
   }
-  /// An int32 in memory of the device, 0 between launches on its stream, with
-  /// which CTAs share a launch's work out; null for none.
-  void setTickets(void *counter) {
-    if (counter)
-      tickets_ = TensorView::contiguous(counter, DataType::Int32, {1});
+  /// kCounters counters of the device (KernelSpec.h); null for none.
+  void setCounters(void *counters) {
+    if (!counters)
+      return;
+    auto *first = static_cast<std::int32_t *>(counters);
+    tickets_ = TensorView::contiguous(first, DataType::Int32, {1});
+    progress_ = TensorView::contiguous(first + kFirstProgressCounter,
+                                       DataType::Int32, {kProgressCounters});
   }
   const TensorView &tickets() const { return tickets_; }
+  const TensorView &progress() const { return progress_; }
   TensorView &at(int value, int part = 0) {
     return tensors_[static_cast<std::size_t>(2 * value + part)];
   }
@@ -45,7 +50,7 @@ public:
 
 private:
   std::vector<TensorView> tensors_;
-  TensorView tickets_;
+  TensorView tickets_, progress_;
 };
 
 /// Gives every pooled tensor, block list and delta that is still absent its

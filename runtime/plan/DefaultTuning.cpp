@@ -28,21 +28,30 @@ Tuning portableTuning(const ProblemClass &kind, bool hasLists) {
           {"tile_queries", 64}};
 }
 
+/// So many that a warp takes 128 tokens at a time; 1 where a class has no
+/// block.
+std::int64_t blocksTogether(std::int64_t block) {
+  return block > 0 ? std::max<std::int64_t>(1, 128 / block) : 1;
+}
+
 /// Selection in kernels/sm90, by what was fastest in
 /// bench/results/2026-11-30-h200-selection.md. A CTA keeps the scores of a few
 /// rows in shared memory, and a cluster reads k once for all of its rows. At
-/// head dimension 128 that is eight CTAs; with key blocks of 64 and more small
-/// ones, of four warps with a row each. Elsewhere eight spill (96), so four.
-/// The CTAs of a multiprocessor share its registers, unless the halves of long
-/// head dimensions need more.
+/// head dimension 128 that is eight small CTAs, of four warps with a row each.
+/// Elsewhere eight spill (96), so four. The CTAs of a multiprocessor share its
+/// registers, unless the halves of long head dimensions need more. Pooling
+/// takes half of the four CTAs that fit.
 Tuning sm90SelectionTuning(const ProblemClass &kind) {
   const bool isUsual = kind.headDim == 128;
-  const bool isSmall = isUsual && kind.maskBlockKv >= 64 && !kind.longRows;
+  const bool isSmall = isUsual && !kind.longRows;
   const std::int64_t members =
       isUsual && (isSmall || kind.maskBlockKv < 64) ? 8 : 4;
   const std::int64_t rows = kind.longRows ? 2 : isSmall ? 4 : 8;
-  return {{"pool_warps", 8},
+  return {{"pool_warps", 6},
           {"pool_ctas", 4},
+          {"pool_grid_rows", 1},
+          {"q_blocks_together", blocksTogether(kind.maskBlockQ)},
+          {"k_blocks_together", blocksTogether(kind.maskBlockKv)},
           {"member_rows", rows},
           {"tile_rows", members * rows},
           {"row_tile", 256},

@@ -72,15 +72,6 @@ ParameterMap problemParameters(const MethodPlan &plan, const PlanLaunch &launch,
   known["causal"] = std::int64_t{kind.causal};
   known["has_dense"] = std::int64_t{kind.hasDense};
   known["has_lists"] = std::int64_t{hasLists};
-  // Pooling works on q or on k; the block is that of the tensor's side.
-  if (const PlanArgument *pooled = findArgument(launch, "x")) {
-    const std::int64_t block = valueOf(plan, *pooled).kind == ValueKind::Query
-                                   ? kind.maskBlockQ
-                                   : kind.maskBlockKv;
-    known["pool_block"] = block;
-    if (auto warps = known.find("pool_warps"); warps != known.end())
-      known["pool_rows"] = block * std::get<std::int64_t>(warps->second);
-  }
   return known;
 }
 
@@ -113,6 +104,21 @@ ArgumentSource valuesByHead(const MethodPlan &plan, const PlanLaunch &launch,
   return {ArgumentSource::Kind::Tensor, number->value};
 }
 
+/// Pooling counts its progress where one launch reads all that it pools, waits
+/// for it by head and leaves the counters at 0: select_blocks.
+ArgumentSource progressOf(const MethodPlan &plan) {
+  std::size_t pools = 0, readers = 0;
+  for (const PlanLaunch &launch : plan.launches) {
+    pools += launch.kernel == "pool";
+    readers += launch.kernel == "select_blocks";
+    if (launch.isCustom())
+      return {};
+  }
+  if (pools != 1 || readers != 1)
+    return {};
+  return {ArgumentSource::Kind::Progress};
+}
+
 /// The source of an argument that the launch does not list.
 Result<ArgumentSource> impliedSource(const MethodPlan &plan,
                                      const PlanLaunch &launch,
@@ -122,6 +128,9 @@ Result<ArgumentSource> impliedSource(const MethodPlan &plan,
   if (argument.kind == Argument::Tensor && argument.name == "tickets" &&
       argument.rank == 1)
     return ArgumentSource{Source::Tickets};
+  if (argument.kind == Argument::Tensor && argument.name == "progress" &&
+      argument.rank == 1)
+    return progressOf(plan);
   if (argument.kind == Argument::Tensor && argument.rank == 3 &&
       (argument.name == "k_values" || argument.name == "p_values"))
     return valuesByHead(plan, launch, argument);

@@ -16,8 +16,8 @@ namespace spargejit::plan {
 
 /// The spec of one launch: a value for each parameter that the kernel text
 /// declares, taken from the problem (elem, head_dim, mask_block_q,
-/// mask_block_kv, causal), the launch (has_lists, pool_block, what the method
-/// sets) and the default tuning.
+/// mask_block_kv, causal), the launch (has_lists, what the method sets) and the
+/// default tuning.
 /// CompileFailed names a parameter that the kernel declares and nobody gives,
 /// or that the method sets and the kernel does not declare.
 Result<KernelSpec>
@@ -38,6 +38,8 @@ struct ArgumentSource {
     Dense,        ///< number `part` of the problem's `dense`
     Zero,         ///< 0: "k" or "p" of a method that does not use it
     Tickets,      ///< the device's counter "tickets", or absent without one
+    Progress, ///< the device's counters "progress", or absent without them or
+              ///< with fewer than the call has heads of k
   };
   Kind kind = Kind::Absent;
   /// Index into MethodPlan::values.

@@ -4,8 +4,8 @@
 //
 // A kernel becomes a function that runs one program of the grid:
 //
-//   tile.kernel @pool(%x: !tile.global<4 x f32>, …) parameters […] grid %x by
-//   pool_block {…}
+//   tile.kernel @pool(%q: !tile.global<4 x f32>, …) parameters […] grid %q by
+//   mask_block_q {…}
 // becomes
 //   llvm.func @pool(%args: !llvm.ptr, %program: i64, %scratch: !llvm.ptr
 //   {llvm.noalias})

@@ -22,6 +22,8 @@ inline constexpr char kDynamicSharedAttr[] = "spargejit.dynamic_shared";
 inline constexpr char kMembersAttr[] = "spargejit.members";
 /// bool: launched with as many CTAs as run at once, not one a program.
 inline constexpr char kPersistentAttr[] = "spargejit.persistent";
+/// i64: of a persistent kernel, the most CTAs on a multiprocessor.
+inline constexpr char kResidentCtasAttr[] = "spargejit.resident_ctas";
 /// bool: may be launched before the launch before it has ended.
 inline constexpr char kStartsEarlyAttr[] = "spargejit.starts_early";
 /// Array of [argument number, box rows, box columns, swizzle bytes]; the box is

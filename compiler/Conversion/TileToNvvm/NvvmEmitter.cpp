@@ -147,28 +147,29 @@ LogicalResult NvvmEmitter::emitOp(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<tile::RingOp, tile::TensorMapOp, tile::SplatOp, tile::IotaOp>(
           [&](auto) { return success(); }) // planned, or made where read
-      .Case<tile::ProgramsOp, tile::NextProgramOp, tile::ProgramPlaceOp,
-            tile::DimOp, tile::IsPresentOp, tile::SliceOp, tile::LoadScalarOp,
-            tile::ListBoxesOp, tile::StoreOp, tile::RingStartOp,
-            tile::RingNextOp, tile::RingAcquireOp, tile::RingCommitOp,
-            tile::RingWaitOp, tile::RingPiecesOp, tile::RingReleaseOp,
-            tile::TakeTurnOp, tile::PassTurnOp, tile::LoadValuesOp,
-            tile::LoadColumnsOp, tile::FmaReluOp, tile::LowBitsOp,
-            tile::PeakRowsOp, tile::ScaleRowsOp, tile::ScaleCoresOp,
-            tile::ColumnsOp, tile::StoreNoteOp, tile::LoadNoteOp,
-            tile::LoadAsyncOp, tile::GatherAsyncOp, tile::GatherPanelsOp,
-            tile::StoreAsyncOp, tile::StoreWaitOp, tile::StoreSharedOp,
-            tile::LoadSharedOp, tile::SharedColumnsOp, tile::ScatterAtOp,
-            tile::RowDotsOp, tile::SharedPositionsOp, tile::DotAsyncOp,
-            tile::DotWaitOp, tile::WarpDotOp, tile::ConvertOp, tile::ExpandOp,
-            tile::ReduceOp, tile::ReducePartialOp, tile::AnyOp, tile::WarpAnyOp,
-            tile::TeamOp, tile::TeamBarrierOp, tile::LaunchWaitOp,
-            tile::LaunchNextOp, tile::ProgramIdOp, tile::ScratchOp,
-            tile::StageOp, tile::DotStagedOp, tile::SpreadOp, tile::RowLoadOp,
-            tile::RowStoreOp, tile::TotalOp, tile::PickOp, tile::RankOp,
-            tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
-            tile::StoreScalarOp, tile::SumRowsOp, tile::LoadRunOp, scf::ForOp,
-            scf::IfOp, scf::WhileOp>([&](auto o) { return emit(o); })
+      .Case<
+          tile::ProgramsOp, tile::NextProgramOp, tile::ProgramPlaceOp,
+          tile::DimOp, tile::IsPresentOp, tile::SliceOp, tile::LoadScalarOp,
+          tile::ListBoxesOp, tile::StoreOp, tile::RingStartOp, tile::RingNextOp,
+          tile::RingAcquireOp, tile::RingCommitOp, tile::RingWaitOp,
+          tile::RingPiecesOp, tile::RingReleaseOp, tile::TakeTurnOp,
+          tile::PassTurnOp, tile::LoadValuesOp, tile::LoadColumnsOp,
+          tile::FmaReluOp, tile::LowBitsOp, tile::PeakRowsOp, tile::ScaleRowsOp,
+          tile::ScaleCoresOp, tile::ColumnsOp, tile::StoreNoteOp,
+          tile::LoadNoteOp, tile::LoadAsyncOp, tile::GatherAsyncOp,
+          tile::GatherPanelsOp, tile::StoreAsyncOp, tile::StoreWaitOp,
+          tile::StoreSharedOp, tile::LoadSharedOp, tile::SharedColumnsOp,
+          tile::ScatterAtOp, tile::RowDotsOp, tile::SharedPositionsOp,
+          tile::DotAsyncOp, tile::DotWaitOp, tile::WarpDotOp, tile::ConvertOp,
+          tile::ExpandOp, tile::ReduceOp, tile::ReducePartialOp, tile::AnyOp,
+          tile::WarpAnyOp, tile::TeamOp, tile::TeamBarrierOp,
+          tile::LaunchWaitOp, tile::LaunchNextOp, tile::SignalOp, tile::AwaitOp,
+          tile::ProgramIdOp, tile::ScratchOp, tile::StageOp, tile::DotStagedOp,
+          tile::SpreadOp, tile::RowLoadOp, tile::RowStoreOp, tile::TotalOp,
+          tile::PickOp, tile::RankOp, tile::ScatterOp, tile::RowScatterOp,
+          tile::FillRestOp, tile::StoreScalarOp, tile::SumRowsOp,
+          tile::LoadRunOp, scf::ForOp, scf::IfOp, scf::WhileOp>(
+          [&](auto o) { return emit(o); })
       .Default([&](Operation *o) {
         auto select = dyn_cast<arith::SelectOp>(o);
         if (select && isa<tile::CursorType>(select.getType()))

@@ -149,6 +149,8 @@ private:
   LogicalResult emit(tile::TeamBarrierOp op);
   LogicalResult emit(tile::LaunchWaitOp op);
   LogicalResult emit(tile::LaunchNextOp op);
+  LogicalResult emit(tile::SignalOp op);
+  LogicalResult emit(tile::AwaitOp op);
   LogicalResult emit(tile::ProgramIdOp op);
   LogicalResult emit(tile::ScratchOp op);
 
@@ -171,6 +173,7 @@ private:
   LogicalResult emit(tile::RowStoreOp op);
   LogicalResult emit(tile::TotalOp op);
   LogicalResult emit(tile::PickOp op);
+  Value sumUpTo(Value word);
   LogicalResult emit(tile::RankOp op);
   LogicalResult emitScatter(Value values, Value positions, Value where,
                             Value limit,
@@ -188,6 +191,9 @@ private:
   SmallVector<Value> loadEight(const View &view, Value row, Value column,
                                Value isThere, bool isAligned);
   using Combine = function_ref<Value(Value, Value)>;
+  SmallVector<Value> addRound(const View &view, Value first, Value end,
+                              int64_t pieces, bool isAligned, bool isPartial,
+                              ValueRange sums, Combine add);
   SmallVector<Value> combineLanes(const View &view, Value first, Value end,
                                   int64_t pieces, bool isAligned, Combine add);
   Registers combineRows(const View &view, Value first, Value end, int64_t size,

@@ -72,37 +72,69 @@ SmallVector<Value> NvvmEmitter::loadEight(const View &view, Value row,
                LLVM::BitcastOp::create(b_, loc, words, elements), isThere);
 }
 
+/// Adds (as `add` says) to eight columns' sums a round's rows from `first`;
+/// where it `isPartial`, those before `end`.
+SmallVector<Value> NvvmEmitter::addRound(const View &view, Value first,
+                                         Value end, int64_t pieces,
+                                         bool isAligned, bool isPartial,
+                                         ValueRange sums, Combine add) {
+  Location loc = p_.location();
+  const int64_t rows = 32 / pieces;
+  Value ownRow = p_.divide(lane_, pieces);
+  Value column = p_.mul(p_.remainder(lane_, pieces), kPiece);
+  // Lanes beyond the last whole row have none of their own.
+  Value isOwn = p_.constantLike(p_.i1(), b_.getBoolAttr(true));
+  if (rows * pieces < 32) {
+    isOwn = p_.less(ownRow, p_.constant(rows));
+    ownRow = p_.select(isOwn, ownRow, p_.constant(0));
+  }
+  Value last = p_.add(end, -1);
+  SmallVector<Value> result(sums);
+  for (int64_t i = 0; i < kLoads; ++i) {
+    Value row = p_.add(p_.add(first, ownRow), i * rows), isThere = isOwn;
+    if (isPartial) {
+      isThere = arith::AndIOp::create(b_, loc, isOwn, p_.less(row, end));
+      row = arith::MinSIOp::create(b_, loc, row, last);
+    }
+    for (auto [sum, element] :
+         llvm::zip(result, loadEight(view, row, column, isThere, isAligned)))
+      sum = add(sum, element);
+  }
+  return result;
+}
+
 /// Eight columns' sums (of what is not negative the largest element, as `add`
-/// says) over this lane's rows of [first, end), which holds at least one.
+/// says) over this lane's rows of [first, end), which holds at least one: whole
+/// rounds, and what is left.
 SmallVector<Value> NvvmEmitter::combineLanes(const View &view, Value first,
                                              Value end, int64_t pieces,
                                              bool isAligned, Combine add) {
   Location loc = p_.location();
-  int64_t rows = 32 / pieces;
-  Value ownRow = p_.divide(lane_, pieces);
-  Value column = p_.mul(p_.remainder(lane_, pieces), kPiece);
+  const int64_t roundRows = 32 / pieces * kLoads;
   Value zero = p_.constantLike(p_.f32(), b_.getF32FloatAttr(0));
+  Value rounds = p_.divide(p_.sub(end, first), roundRows);
+  Value wholeEnd = p_.add(first, p_.mul(rounds, roundRows));
   auto loop =
-      scf::ForOp::create(b_, loc, first, end, p_.constant(rows * kLoads),
+      scf::ForOp::create(b_, loc, first, wholeEnd, p_.constant(roundRows),
                          SmallVector<Value>(kPiece, zero));
-  OpBuilder::InsertionGuard guard(b_);
-  b_.setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> sums(loop.getRegionIterArgs());
-  Value last = p_.add(end, -1);
-  for (int64_t i = 0; i < kLoads; ++i) {
-    Value row = p_.add(p_.add(loop.getInductionVar(), ownRow), i * rows);
-    Value isThere = p_.less(row, end);
-    if (rows * pieces < 32)
-      isThere = arith::AndIOp::create(b_, loc, isThere,
-                                      p_.less(ownRow, p_.constant(rows)));
-    SmallVector<Value> elements =
-        loadEight(view, arith::MinSIOp::create(b_, loc, row, last), column,
-                  isThere, isAligned);
-    for (auto [sum, element] : llvm::zip(sums, elements))
-      sum = add(sum, element);
+  {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(b_, loc,
+                         addRound(view, loop.getInductionVar(), end, pieces,
+                                  isAligned, /*isPartial=*/false,
+                                  loop.getRegionIterArgs(), add));
   }
-  scf::YieldOp::create(b_, loc, sums);
-  return loop.getResults();
+  auto rest = scf::IfOp::create(b_, loc, SmallVector<Type>(kPiece, p_.f32()),
+                                p_.less(wholeEnd, end), /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(rest.thenBlock());
+  scf::YieldOp::create(b_, loc,
+                       addRound(view, wholeEnd, end, pieces, isAligned,
+                                /*isPartial=*/true, loop.getResults(), add));
+  b_.setInsertionPointToStart(rest.elseBlock());
+  scf::YieldOp::create(b_, loc, loop.getResults());
+  return rest.getResults();
 }
 
 /// Whether each row starts at a multiple of 16 bytes.

@@ -140,39 +140,66 @@ LogicalResult NvvmEmitter::emit(tile::PickOp op) {
   return success();
 }
 
-/// A ballot for each register: a lane's rank is what lower lanes have in all of
-/// a group's ballots, and what it has itself in earlier registers.
-LogicalResult NvvmEmitter::emit(tile::RankOp op) {
+/// The sum of `word` over all lower lanes and this one.
+Value NvvmEmitter::sumUpTo(Value word) {
   Location loc = p_.location();
-  auto type = cast<RankedTensorType>(op.getSource().getType());
-  RowPlace place(type.getDimSize(0));
+  auto withFlag =
+      LLVM::LLVMStructType::getLiteral(b_.getContext(), {p_.i32(), p_.i1()});
+  for (int64_t distance : {1, 2, 4, 8, 16}) {
+    Value pair = NVVM::ShflOp::create(b_, loc, withFlag, p_.constant(-1), word,
+                                      p_.constant(distance), p_.constant(0),
+                                      NVVM::ShflKind::up, b_.getUnitAttr());
+    Value lower = LLVM::ExtractValueOp::create(b_, loc, pair, 0);
+    Value isThere = LLVM::ExtractValueOp::create(b_, loc, pair, 1);
+    word = p_.add(word, p_.select(isThere, lower, p_.constant(0)));
+  }
+  return word;
+}
+
+/// A lane's rank is what lower lanes have in its group, all lanes in earlier
+/// groups, and it has itself in earlier registers. The counts of four groups
+/// share a word, since a group's is 128 at most.
+LogicalResult NvvmEmitter::emit(tile::RankOp op) {
+  constexpr int64_t kGroupsOfWord = 4, kCountBits = 8;
+  Location loc = p_.location();
+  RowPlace place(
+      cast<RankedTensorType>(op.getSource().getType()).getDimSize(0));
   FailureOr<Registers> source = registersOf(op.getSource());
   if (failed(source))
     return failure();
-  Value one = p_.constant(1);
-  Value below = p_.add(arith::ShLIOp::create(b_, loc, one, lane_), -1);
-  Value before = p_.constant(0);
+  Registers flags;
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < place.registers(); ++i) {
+    Value flag = arith::AndIOp::create(
+        b_, loc, (*source)[static_cast<size_t>(i)], inRow(place, i));
+    flags.push_back(arith::ExtUIOp::create(b_, loc, p_.i32(), flag));
+    int64_t inWord = i / place.perLane % kGroupsOfWord;
+    Value count = p_.mul(flags.back(), int64_t(1) << (kCountBits * inWord));
+    if (i % (kGroupsOfWord * place.perLane) == 0)
+      words.push_back(count);
+    else
+      words.back() = p_.add(words.back(), count);
+  }
+  Value before = p_.constant(0), lower, all;
   Registers ranks;
-  auto countBits = [&](Value bits) {
-    return LLVM::CtPopOp::create(b_, loc, p_.i32(), bits);
-  };
   for (int64_t group = 0; group < place.groups; ++group) {
-    Value rank = before;
-    SmallVector<Value> flags;
+    int64_t inWord = group % kGroupsOfWord;
+    if (inWord == 0) {
+      Value word = words[static_cast<size_t>(group / kGroupsOfWord)];
+      Value upTo = sumUpTo(word);
+      lower = p_.sub(upTo, word);
+      all = p_.fromLane(upTo, p_.constant(31));
+    }
+    auto countOf = [&](Value counts) {
+      return p_.bitAnd(p_.divide(counts, int64_t(1) << (kCountBits * inWord)),
+                       p_.constant(255));
+    };
+    Value rank = p_.add(before, countOf(lower));
     for (int64_t i = 0; i < place.perLane; ++i) {
-      int64_t index = group * place.perLane + i;
-      Value flag = arith::AndIOp::create(
-          b_, loc, (*source)[static_cast<size_t>(index)], inRow(place, index));
-      Value ballot = NVVM::VoteSyncOp::create(
-          b_, loc, p_.i32(), p_.constant(-1), flag, NVVM::VoteSyncKind::ballot);
-      rank = p_.add(rank, countBits(p_.bitAnd(ballot, below)));
-      before = p_.add(before, countBits(ballot));
-      flags.push_back(flag);
-    }
-    for (Value flag : flags) {
       ranks.push_back(rank);
-      rank = p_.add(rank, arith::ExtUIOp::create(b_, loc, p_.i32(), flag));
+      rank = p_.add(rank, flags[ranks.size() - 1]);
     }
+    before = p_.add(before, countOf(all));
   }
   hold(op.getResult(), std::move(ranks));
   return success();

@@ -27,18 +27,19 @@ bool NvvmEmitter::isForTeams(Operation *op) {
              tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
              tile::StoreScalarOp, tile::SumRowsOp, tile::RowDotsOp,
              tile::PeakRowsOp, tile::ScaleRowsOp, tile::ScaleCoresOp,
-             tile::ScatterAtOp, tile::LoadRunOp>(op);
+             tile::ScatterAtOp, tile::SignalOp, tile::AwaitOp, tile::LoadRunOp>(
+      op);
 }
 
 bool NvvmEmitter::isForRoles(Operation *op) {
-  return isa<tile::ProgramsOp, tile::NextProgramOp, tile::WarpAnyOp,
-             tile::ProgramPlaceOp, tile::ListBoxesOp, tile::RingOp,
-             tile::RingNextOp, tile::RingPiecesOp, tile::DotAsyncOp,
-             tile::DotWaitOp, tile::WarpDotOp, tile::SharedColumnsOp,
-             tile::SharedPositionsOp, tile::StoreSharedOp, tile::LoadSharedOp,
-             tile::ConvertOp, tile::ExpandOp, tile::ReduceOp,
-             tile::ReducePartialOp, tile::FmaReluOp, tile::LowBitsOp,
-             tile::ColumnsOp, tile::LoadColumnsOp>(op);
+  return isa<
+      tile::NextProgramOp, tile::WarpAnyOp, tile::ProgramPlaceOp,
+      tile::ListBoxesOp, tile::RingOp, tile::RingNextOp, tile::RingPiecesOp,
+      tile::DotAsyncOp, tile::DotWaitOp, tile::WarpDotOp, tile::SharedColumnsOp,
+      tile::SharedPositionsOp, tile::StoreSharedOp, tile::LoadSharedOp,
+      tile::ConvertOp, tile::ExpandOp, tile::ReduceOp, tile::ReducePartialOp,
+      tile::FmaReluOp, tile::LowBitsOp, tile::ColumnsOp, tile::LoadColumnsOp>(
+      op);
 }
 
 LogicalResult NvvmEmitter::emitTeam() {
@@ -78,6 +79,10 @@ void NvvmEmitter::describeTeam(LLVM::LLVMFuncOp function) {
     function->setAttr(
         NVVM::NVVMDialect::getClusterDimAttrName(),
         b_.getDenseI32ArrayAttr({count(team_.getMembers()), 1, 1}));
+  // Half of a multiprocessor is left to the next launch.
+  if (isPersistent_)
+    function->setAttr(kResidentCtasAttr, b_.getI64IntegerAttr(std::max(
+                                             1, count(team_.getCtas()) / 2)));
   function->setAttr(kMembersAttr, b_.getI64IntegerAttr(members()));
   function->setAttr(kSharedBytesAttr, b_.getI64IntegerAttr(teamBytes_));
   function->setAttr(kDynamicSharedAttr, b_.getArrayAttr(dynamicShared_));
@@ -115,6 +120,55 @@ LogicalResult NvvmEmitter::emit(tile::LaunchWaitOp) {
 
 LogicalResult NvvmEmitter::emit(tile::LaunchNextOp) {
   p_.ptx("griddepcontrol.launch_dependents;", "~{memory}", {});
+  return success();
+}
+
+static Value counterAt(PtxBuilder &p, Value counter, Value index) {
+  return p.globalPointer(counter, p.i32(), p.signExtend(index));
+}
+
+LogicalResult NvvmEmitter::emit(tile::SignalOp op) {
+  const Global &counter = globals_[op.getCounter()];
+  p_.syncWarp();
+  Value signals = arith::AndIOp::create(b_, p_.location(), role_.elected,
+                                        isPresent(counter));
+  p_.ptxWhere(signals, "red.release.gpu.global.add.u32 [$0], $1;", "l,r",
+              {counterAt(p_, counter.pointer, scalar(op.getIndex())),
+               scalar(op.getCount())});
+  return success();
+}
+
+/// One thread of the CTA asks and then says that it has; the CTA waits for it.
+/// Only the last access acquires: each time, the L1 cache is emptied.
+LogicalResult NvvmEmitter::emit(tile::AwaitOp op) {
+  Location loc = p_.location();
+  const Global &counter = globals_[op.getCounter()];
+  startsEarly_ = true;
+  auto branch =
+      scf::IfOp::create(b_, loc, isPresent(counter), /*withElse=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(branch.thenBlock());
+    Value place = counterAt(p_, counter.pointer, scalar(op.getIndex()));
+    Value count = scalar(op.getCount());
+    auto first = scf::IfOp::create(b_, loc, p_.equals(thread_, 0));
+    b_.setInsertionPointToStart(first.thenBlock());
+    Value last =
+        p_.add(p_.add(count, p_.mul(scalar(op.getPrograms()), members())), -1);
+    p_.ptx("{ .reg .pred p; .reg .u32 v;\n"
+           "again: ld.relaxed.gpu.global.u32 v, [$0];\n"
+           "setp.ge.u32 p, v, $1;\n"
+           "@p bra there;\n"
+           "nanosleep.u32 64;\n"
+           "bra again;\n"
+           "there: atom.acq_rel.gpu.global.add.u32 v, [$0], 1;\n"
+           "setp.eq.u32 p, v, $2;\n"
+           "@p st.relaxed.gpu.global.u32 [$0], 0; }",
+           "l,r,r,~{memory}", {place, count, last});
+    b_.setInsertionPointToStart(branch.elseBlock());
+    p_.ptx("griddepcontrol.wait;", "~{memory}", {});
+  }
+  NVVM::Barrier0Op::create(b_, loc);
   return success();
 }
 

@@ -88,6 +88,28 @@ LogicalResult LaunchWaitOp::verify() {
   return success();
 }
 
+/// An argument of the kernel, of rank 1 and i32.
+static LogicalResult verifyCounter(Operation *op, Value counter) {
+  auto type = cast<GlobalType>(counter.getType());
+  if (type.getRank() != 1 || !type.getElementType().isInteger(32))
+    return op->emitOpError()
+           << "expects a counter of rank 1 and i32, got " << type;
+  return success();
+}
+
+LogicalResult SignalOp::verify() {
+  return verifyCounter(*this, getCounter()); // C1
+}
+
+LogicalResult AwaitOp::verify() {
+  if (failed(verifyCounter(*this, getCounter()))) // C1
+    return failure();
+  if (!isa_and_present<KernelOp>((*this)->getParentOp())) // C2
+    return emitOpError() << "expects to stand directly in a tile.kernel, got "
+                            "another op around it";
+  return success();
+}
+
 /// A view of rank 2 and f32.
 static LogicalResult verifyFloatRows(Operation *op, ViewType view) {
   if (view.getRank() != 2 || !view.getElementType().isF32())

@@ -59,6 +59,41 @@ def Tile_LaunchNextOp : Tile_Op<"launch_next"> {
   let assemblyFormat = "attr-dict";
 }
 
+def Tile_SignalOp : Tile_Op<"signal"> {
+  let summary = "Adds to a counter what says that this warp's stores are done";
+  let description = [{
+    counter[index] += count, once all that the warp has stored before is seen by
+    the whole device. An absent counter is left alone.
+
+    C1: the counter is of rank 1 and i32, an argument of the kernel.
+  }];
+  let arguments = (ins Tile_GlobalType:$counter, Index:$index, Index:$count);
+  let assemblyFormat = "$counter `[` $index `]` `by` $count attr-dict `:` qualified(type($counter))";
+  let hasVerifier = 1;
+}
+
+def Tile_AwaitOp : Tile_Op<"await"> {
+  let summary = "Waits for the signals of a launch that may still be running";
+  let description = [{
+    Waits until counter[index] reaches `count`; what was stored before the signals
+    that it counts is seen by all warps of the team. The last of `programs`
+    programs that wait for it sets it back to 0, as it was before the launches; no
+    signal beyond `count` may come. With an absent counter it waits for the end of
+    the launch before, as `tile.launch_wait`.
+
+    The kernel that signals lets this one start when all of its CTAs run
+    (`tile.launch_next`), so that they need no room that waiting CTAs take.
+
+    C1: the counter is of rank 1 and i32, an argument of the kernel.
+    C2: stands directly in a `tile.kernel`.
+  }];
+  let arguments = (ins Tile_GlobalType:$counter, Index:$index, Index:$count, Index:$programs);
+  let assemblyFormat = [{
+    $counter `[` $index `]` `until` $count `by` $programs attr-dict `:` qualified(type($counter))
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_StageOp : Tile_Op<"stage"> {
   let summary = "Copies rows to the CTA's shared memory, as a dot's operand";
   let description = [{

@@ -40,7 +40,6 @@
 !run = tensor<?xf32, #tile.sizes<row_tile>>
 !run_i32 = tensor<?xi32, #tile.sizes<row_tile>>
 !run_i1 = tensor<?xi1, #tile.sizes<row_tile>>
-!run_f64 = tensor<?xf64, #tile.sizes<row_tile>>
 // One element a lane.
 !lane = tensor<32xf32>
 !lane_i32 = tensor<32xi32>
@@ -53,7 +52,8 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
                            %q_len: index, %kv_len: index,
                            %k_values: !tile.global<3 x f32>, %p_values: !tile.global<3 x f32>,
                            %dense_first: index, %dense_end: index,
-                           %dense_row_first: index, %dense_row_end: index)
+                           %dense_row_first: index, %dense_row_end: index,
+                           %progress: !tile.global<1 x i32>)
     parameters [head_dim, mask_block_q, mask_block_kv, causal, keep_diagonal, keep_first, has_dense,
                 tile_rows, member_rows, row_tile, team_members, team_warps, team_ctas]
     grid %pooled_q by tile_rows {
@@ -100,18 +100,30 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %kv_blocks = tile.dim %pooled_k, 2 : !tile.global<4 x f32>
   %close = tile.scratch %c32 multiple %c32 : !candidates
   %scores = tile.scratch %kv_blocks multiple %row_tile : !scratch
-  // Where this team works.
-  %batch, %head, %tile = tile.program_id : index, index, index
-  %first_row = arith.muli %tile, %tile_rows : index
+  // Where this team works: heads from the last to the first, as pool does.
+  %batches = tile.dim %pooled_q, 0 : !tile.global<4 x f32>
   %q_heads = tile.dim %pooled_q, 1 : !tile.global<4 x f32>
   %kv_heads = tile.dim %pooled_k, 1 : !tile.global<4 x f32>
+  %batch_from_end, %head_from_end, %tile = tile.program_id : index, index, index
+  %batches_after = arith.addi %batch_from_end, %c1 : index
+  %batch = arith.subi %batches, %batches_after : index
+  %heads_after = arith.addi %head_from_end, %c1 : index
+  %head = arith.subi %q_heads, %heads_after : index
+  %first_row = arith.muli %tile, %tile_rows : index
   %heads_per_kv = arith.divui %q_heads, %kv_heads : index
   %kv_head = arith.divui %head, %heads_per_kv : index
   %q_view = tile.slice %pooled_q[%batch, %head] : !tile.global<4 x f32> -> !tile.view<2 x f32>
   %k_view = tile.slice %pooled_k[%batch, %kv_head] : !tile.global<4 x f32> -> !tile.view<2 x f32>
   %list_counts = tile.slice %counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
   tile.launch_next
-  tile.launch_wait
+  // The pooled rows of this head of k and of its heads of q.
+  %batch_groups = arith.muli %batch, %kv_heads : index
+  %group = arith.addi %batch_groups, %kv_head : index
+  %group_q_blocks = arith.muli %heads_per_kv, %q_blocks : index
+  %group_blocks = arith.addi %group_q_blocks, %kv_blocks : index
+  %head_tiles = arith.ceildivui %q_blocks, %tile_rows : index
+  %group_tiles = arith.muli %heads_per_kv, %head_tiles : index
+  tile.await %progress[%group] until %group_blocks by %group_tiles : !tile.global<1 x i32>
 
   // ---- scores: 16 key blocks a warp -------------------------------------------
   %q_rows = tile.stage %q_view[%first_row] : !tile.view<2 x f32> -> !rows
@@ -186,7 +198,7 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
         %s = tile.row_load %scores[%local, %column] : !scratch -> !run
         %new_max = arith.maxnumf %old_max, %s : !run
         %is_finite = arith.cmpf ogt, %s, %minus_infs : !run
-        %negated = arith.subf %zero_run, %s : !run
+        %negated = arith.negf %s : !run
         %counted = arith.select %is_finite, %negated, %minus_infs : !run_i1, !run
         %new_min = arith.maxnumf %old_min, %counted : !run
         %one = arith.select %is_finite, %one_run, %zero_run : !run_i1, !run
@@ -213,8 +225,8 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
         %new = arith.addf %old, %e : !run
         scf.yield %new : !run
       }
-      %wide = arith.extf %parts : !run to !run_f64
-      %total = tile.total sum %wide : !run_f64 -> f64
+      %total_f32 = tile.total sum %parts : !run -> f32
+      %total = arith.extf %total_f32 : f32 to f64
       // This head's k and p, read here so that they take no registers before.
       %has_k_values = tile.is_present %k_values : !tile.global<3 x f32>
       %k_now = scf.if %has_k_values -> (i32) {
@@ -253,11 +265,12 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
       %all = arith.ori %takes_row, %all_by_mass : i1
       // More blocks than have a score: the first ones without, too.
       %beyond_scores = arith.cmpf olt, %finite, %wanted : f32
+      %finite_i32 = arith.fptosi %finite : f32 to i32
       %cut, %ties = scf.if %all -> (f32, i32) {
-        scf.yield %minus_inf, %visible_i32 : f32, i32
+        %without_score = arith.subi %visible_i32, %finite_i32 : i32
+        scf.yield %minus_inf, %without_score : f32, i32
       } else {
         %cut_0, %ties_0 = scf.if %beyond_scores -> (f32, i32) {
-          %finite_i32 = arith.fptosi %finite : f32 to i32
           %missing = arith.subi %wanted_i32, %finite_i32 : i32
           scf.yield %minus_inf, %missing : f32, i32
         } else {
@@ -429,12 +442,12 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
             %c_1 = tile.total sum %n1 : !run -> f32
             %c_2 = tile.total sum %n2 : !run -> f32
             %c_3 = tile.total sum %n3 : !run -> f32
-            %w1_wide = arith.extf %w1 : !run to !run_f64
-            %w2_wide = arith.extf %w2 : !run to !run_f64
-            %w3_wide = arith.extf %w3 : !run to !run_f64
-            %m_1 = tile.total sum %w1_wide : !run_f64 -> f64
-            %m_2 = tile.total sum %w2_wide : !run_f64 -> f64
-            %m_3 = tile.total sum %w3_wide : !run_f64 -> f64
+            %w1_total = tile.total sum %w1 : !run -> f32
+            %w2_total = tile.total sum %w2 : !run -> f32
+            %w3_total = tile.total sum %w3 : !run -> f32
+            %m_1 = arith.extf %w1_total : f32 to f64
+            %m_2 = arith.extf %w2_total : f32 to f64
+            %m_3 = arith.extf %w3_total : f32 to f64
             %count_1 = arith.cmpf oge, %c_1, %wanted : f32
             %count_2 = arith.cmpf oge, %c_2, %wanted : f32
             %count_3 = arith.cmpf oge, %c_3, %wanted : f32
@@ -505,8 +518,7 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
             %weight = math.exp2 %exponent : !lane
             %lane_zero = tile.splat %f0 : f32 -> !lane
             %lane_one = tile.splat %f1 : f32 -> !lane
-            %found_index = arith.index_cast %found : i32 to index
-            %better, %better_mass = scf.for %other = %c0 to %found_index step %c1
+            %better, %better_mass = scf.for %other = %c0 to %c32 step %c1
                 iter_args(%old_count = %lane_zero, %old_mass = %lane_zero) -> (!lane, !lane) {
               %s = tile.pick %candidate[%other] : !lane -> f32
               %w = tile.pick %weight[%other] : !lane -> f32
@@ -574,19 +586,22 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
       }
 
       // The list: what lies above the cut, the first `ties` on it, what is forced.
+      // What is -inf behind the row's end comes after all of `ties`.
       %list = tile.slice %indices[%batch, %head, %row] : !tile.global<4 x i32> -> !tile.view<1 x i32>
       %cuts = tile.splat %cut : f32 -> !run
       %ties_all = tile.splat %ties : i32 -> !run_i32
       %diagonals = tile.splat %diagonal_i32 : i32 -> !run_i32
-      %keep_first_i32 = arith.index_cast %keep_first : index to i32
+      %has_first = arith.cmpi ne, %keep_first, %c0 : index
+      %first_visible = arith.minsi %keep_first, %visible : index
+      %keep_first_i32 = arith.index_cast %first_visible : index to i32
       %keep_firsts = tile.splat %keep_first_i32 : i32 -> !run_i32
-      %zero_i32s = tile.splat %i0 : i32 -> !run_i32
       // With has_dense: the call's key blocks, or all in the call's rows.
       %from_dense_row = arith.cmpi sge, %row, %dense_row_first : index
       %to_dense_row = arith.cmpi slt, %row, %dense_row_end : index
       %is_dense_row = arith.andi %from_dense_row, %to_dense_row : i1
       %dense_from = arith.select %is_dense_row, %c0, %dense_first : index
-      %dense_to = arith.select %is_dense_row, %kv_blocks, %dense_end : index
+      %dense_to_end = arith.select %is_dense_row, %kv_blocks, %dense_end : index
+      %dense_to = arith.minsi %dense_to_end, %visible : index
       %dense_from_i32 = arith.index_cast %dense_from : index to i32
       %dense_to_i32 = arith.index_cast %dense_to : index to i32
       %dense_froms = tile.splat %dense_from_i32 : i32 -> !run_i32
@@ -600,23 +615,23 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
         %above = arith.cmpf ogt, %s, %cuts : !run
         %tied = arith.cmpf oeq, %s, %cuts : !run
         %has_ties = tile.any %tied : !run_i1
-        %tie_ranks, %ties_now = scf.if %has_ties -> (!run_i32, i32) {
+        %tied_kept, %ties_now = scf.if %has_ties -> (!run_i1, i32) {
           %in_run = tile.rank %tied : !run_i1 -> !run_i32
           %ones = arith.extui %tied : !run_i1 to !run_i32
           %here = tile.total sum %ones : !run_i32 -> i32
           %olds = tile.splat %old_ties : i32 -> !run_i32
           %ranks = arith.addi %in_run, %olds : !run_i32
           %sum = arith.addi %old_ties, %here : i32
-          scf.yield %ranks, %sum : !run_i32, i32
+          %is_early = arith.cmpi slt, %ranks, %ties_all : !run_i32
+          %early_ties = arith.andi %tied, %is_early : !run_i1
+          scf.yield %early_ties, %sum : !run_i1, i32
         } else {
-          %none = arith.addi %zero_i32s, %zero_i32s : !run_i32
-          scf.yield %none, %old_ties : !run_i32, i32
+          scf.yield %tied, %old_ties : !run_i1, i32
         }
-        %is_early = arith.cmpi slt, %tie_ranks, %ties_all : !run_i32
-        %tied_kept = arith.andi %tied, %is_early : !run_i1
         %selected = arith.ori %above, %tied_kept : !run_i1
         %is_first = arith.cmpi slt, %places, %keep_firsts : !run_i32
-        %with_first = arith.ori %selected, %is_first : !run_i1
+        %with_first_any = arith.ori %selected, %is_first : !run_i1
+        %with_first = arith.select %has_first, %with_first_any, %selected : !run_i1
         %is_diagonal = arith.cmpi eq, %places, %diagonals : !run_i32
         %with_diagonal = arith.ori %with_first, %is_diagonal : !run_i1
         %forced = arith.select %keep_diagonal, %with_diagonal, %with_first : !run_i1
@@ -624,9 +639,7 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
         %to_dense = arith.cmpi slt, %places, %dense_tos : !run_i32
         %is_dense = arith.andi %from_dense, %to_dense : !run_i1
         %with_dense = arith.ori %forced, %is_dense : !run_i1
-        %wanted_blocks = arith.select %has_dense, %with_dense, %forced : !run_i1
-        %inside = arith.cmpi slt, %places, %limits : !run_i32
-        %keep = arith.andi %wanted_blocks, %inside : !run_i1
+        %keep = arith.select %has_dense, %with_dense, %forced : !run_i1
         %ranks = tile.rank %keep : !run_i1 -> !run_i32
         %ones = arith.extui %keep : !run_i1 to !run_i32
         %here = tile.total sum %ones : !run_i32 -> i32

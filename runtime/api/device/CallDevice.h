@@ -32,8 +32,8 @@ public:
 /// other call uses it.
 struct Workspace {
   void *base = nullptr;
-  /// As plan::ValueTensors::setTickets; null where kernels need none.
-  void *tickets = nullptr;
+  /// As plan::ValueTensors::setCounters; null where kernels need none.
+  void *counters = nullptr;
   std::unique_lock<std::mutex> lock;
 };
 

@@ -183,7 +183,7 @@ Result<Workspace> CudaDevice::workspace(std::int64_t bytes,
   auto lease = workspaces_.take(bytes, streamOf(config));
   if (!lease.ok())
     return lease.status();
-  return Workspace{lease->base, lease->tickets, std::move(lease->lock)};
+  return Workspace{lease->base, lease->counters, std::move(lease->lock)};
 }
 
 Status CudaDevice::read(const void *from, void *to, std::int64_t bytes) {

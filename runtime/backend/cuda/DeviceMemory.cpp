@@ -5,6 +5,7 @@
 
 #include "runtime/base/AlignedMemory.h"
 #include "runtime/base/CounterStore.h"
+#include "runtime/base/KernelSpec.h"
 #include "runtime/base/Log.h"
 
 #include <fmt/format.h>
@@ -48,22 +49,22 @@ Status copyAndWait(const DeviceContext &device, std::int64_t bytes,
                       "cuStreamSynchronize");
 }
 
-/// What stands behind a workspace, for its tickets.
-constexpr std::int64_t kTicketBytes = 64;
+/// What stands behind a workspace, for its counters.
+constexpr std::int64_t kCounterBytes = 4 * kCounters;
 
-Status zeroTickets(const DeviceContext &device, void *tickets,
-                   StreamHandle stream) {
+Status zeroCounters(const DeviceContext &device, void *counters,
+                    StreamHandle stream) {
   CurrentContext current(device);
   if (!current.status().ok())
     return current.status();
   const Driver &driver = device.driver();
-  return driver.check(driver.functions().fillWords(addressOf(tickets), 0,
-                                                   kTicketBytes / 4, stream),
+  return driver.check(driver.functions().fillWords(addressOf(counters), 0,
+                                                   kCounterBytes / 4, stream),
                       "cuMemsetD32Async");
 }
 
 /// The same now, and not as part of a graph: on a stream that no capture knows.
-Status zeroTicketsBesideCapture(const DeviceContext &device, void *tickets) {
+Status zeroCountersBesideCapture(const DeviceContext &device, void *counters) {
   CurrentContext current(device);
   if (!current.status().ok())
     return current.status();
@@ -75,7 +76,7 @@ Status zeroTicketsBesideCapture(const DeviceContext &device, void *tickets) {
                                "cuStreamCreate");
   if (!status.ok())
     return status;
-  status = zeroTickets(device, tickets, own);
+  status = zeroCounters(device, counters, own);
   if (status.ok())
     status =
         driver.check(functions.streamSynchronize(own), "cuStreamSynchronize");
@@ -267,22 +268,22 @@ Status Workspaces::grow(Workspace &workspace, std::int64_t bytes,
   // Doubling, so that all blocks together take less than twice the last one's
   // size and what it holds.
   std::int64_t size = alignUp(std::max(bytes, 2 * workspace.bytes));
-  auto block = allocateMemory(device_, size + kTicketBytes);
+  auto block = allocateMemory(device_, size + kCounterBytes);
   if (!block.ok() && size > alignUp(bytes)) {
     size = alignUp(bytes);
-    block = allocateMemory(device_, size + kTicketBytes);
+    block = allocateMemory(device_, size + kCounterBytes);
   }
   if (block.ok()) {
-    auto *tickets = static_cast<std::byte *>(block->get()) + size;
-    status = *captured ? zeroTicketsBesideCapture(device_, tickets)
-                       : zeroTickets(device_, tickets, stream);
+    auto *counters = static_cast<std::byte *>(block->get()) + size;
+    status = *captured ? zeroCountersBesideCapture(device_, counters)
+                       : zeroCounters(device_, counters, stream);
   }
   if (!block.ok() || !status.ok())
     return Status(block.ok() ? status : block.status())
         .withContext("workspace");
   workspace.blocks.push_back(*std::move(block));
   workspace.bytes = size;
-  countAllocation(size + kTicketBytes);
+  countAllocation(size + kCounterBytes);
   return Status();
 }
 

@@ -55,9 +55,9 @@ public:
   /// stream must not be interleaved while it uses the workspace.
   struct Lease {
     void *base = nullptr;
-    /// A word that is 0 before and after every launch on the stream: CTAs count
-    /// in it (tile.next_program).
-    void *tickets = nullptr;
+    /// kCounters words (KernelSpec.h) that are 0 before and after a call's
+    /// launches on the stream (tile.next_program, tile.await).
+    void *counters = nullptr;
     std::unique_lock<std::mutex> lock;
   };
 

@@ -117,6 +117,7 @@ static_assert(sizeof(LaunchAttribute) == 72);
 /// CUlaunchAttributeID.
 namespace launch_attribute {
 inline constexpr int kProgrammaticSerialisation = 6;
+inline constexpr int kSharedPercent = 14; ///< of what L1 and it share
 } // namespace launch_attribute
 
 /// CUlaunchConfig.

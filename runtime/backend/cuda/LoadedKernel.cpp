@@ -80,7 +80,12 @@ Status loadFailure(const Driver &driver, ResultCode code,
 } // namespace
 
 LoadedKernel::LoadedKernel(const DeviceContext &device, const LaunchInfo &info)
-    : device_(device), serial_(nextSerial()), info_(info) {}
+    : device_(device), serial_(nextSerial()), info_(info),
+      sharesMultiprocessors_(std::any_of(info.arguments.begin(),
+                                         info.arguments.end(),
+                                         [](const KernelArgument &argument) {
+                                           return argument.name == "progress";
+                                         })) {}
 
 Result<std::shared_ptr<const LoadedKernel>>
 LoadedKernel::load(const DeviceContext &device, const LaunchInfo &info,
@@ -233,6 +238,18 @@ Status LoadedKernel::readResources() {
                             device_.name()));
 }
 
+/// A multiprocessor divides its memory into L1 and shared memory anew only
+/// while nothing runs on it, so that launches that share one want the same
+/// division: 164 of 228 KiB, which leaves room for the loads under way, and
+/// more where two CTAs of this kernel need it
+/// (bench/results/2026-11-30-h200-selection.md).
+static int sharedPercent(unsigned sharedBytes) {
+  constexpr unsigned kUsualBytes = 164 << 10, kReservedBytes = 1 << 10;
+  constexpr int kUsualPercent = 72, kAll = 100;
+  return 2 * (sharedBytes + kReservedBytes) <= kUsualBytes ? kUsualPercent
+                                                           : kAll;
+}
+
 Result<unsigned> LoadedKernel::gridSize(const std::int64_t *slots) const {
   const std::int64_t *sizes =
       slots +
@@ -250,10 +267,12 @@ Result<unsigned> LoadedKernel::gridSize(const std::int64_t *slots) const {
                               "got sizes [{}, {}, {}]",
                               info_.entryName, info_.gridTile, sizes[0],
                               sizes[1], sizes[2]));
-  if (info_.persistent)
-    programs =
-        std::min<std::int64_t>(programs, std::int64_t{resources_.residentCtas} *
-                                             device_.multiprocessors());
+  if (info_.persistent) {
+    std::int64_t ctas = resources_.residentCtas;
+    if (info_.ctasPerMultiprocessor > 0)
+      ctas = std::min<std::int64_t>(ctas, info_.ctasPerMultiprocessor);
+    programs = std::min(programs, ctas * device_.multiprocessors());
+  }
   return static_cast<unsigned>(programs);
 }
 
@@ -313,15 +332,17 @@ Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream,
     }
     parameters[1 + i] = &mine.bits;
   }
+  std::array<LaunchAttribute, 2> attributes{};
   LaunchConfig config{*grid,   1, 1,       static_cast<unsigned>(info_.threads),
                       1,       1, *shared, stream,
                       nullptr, 0};
-  LaunchAttribute early{launch_attribute::kProgrammaticSerialisation, {}};
-  early.value[0] = 1;
-  if (order == LaunchOrder::Early) {
-    config.attributes = &early;
-    config.attributeCount = 1;
-  }
+  config.attributes = attributes.data();
+  if (order == LaunchOrder::Early)
+    attributes[config.attributeCount++] = {
+        launch_attribute::kProgrammaticSerialisation, {1}};
+  if (sharesMultiprocessors_)
+    attributes[config.attributeCount++] = {launch_attribute::kSharedPercent,
+                                           {sharedPercent(*shared)}};
   Status status = device_.driver().check(
       device_.driver().functions().launch(&config, function_, parameters.data(),
                                           nullptr),

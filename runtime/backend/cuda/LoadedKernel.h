@@ -80,6 +80,8 @@ private:
   /// Of no other kernel of this process.
   const std::uint64_t serial_;
   const LaunchInfo info_;
+  /// Runs beside the launch before or after it, by argument "progress".
+  const bool sharesMultiprocessors_;
   ModuleHandle module_ = nullptr;
   FunctionHandle function_ = nullptr;
   KernelResources resources_;

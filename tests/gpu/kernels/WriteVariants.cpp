@@ -47,6 +47,7 @@ nlohmann::json describe(const KernelSpec &spec, const LaunchInfo &launch) {
   json["grid_tile"] = launch.gridTile;
   json["grid_argument"] = launch.gridArgument;
   json["persistent"] = launch.persistent;
+  json["ctas_per_multiprocessor"] = launch.ctasPerMultiprocessor;
   for (const KernelArgument &argument : launch.arguments)
     json["arguments"].push_back(argument.name);
   for (const DynamicScratch &scratch : launch.dynamicScratch)

@@ -50,8 +50,9 @@ tile.kernel @team(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
 // CHECK-COUNT-2: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
 // CHECK-COUNT-7: arith.addf
 // CHECK-COUNT-5: nvvm.shfl.sync bfly
-// CHECK-COUNT-8: nvvm.vote.sync ballot
-// CHECK: llvm.intr.ctpop
+// Both groups' counts in one word, summed up over the lanes.
+// CHECK-COUNT-5: nvvm.shfl.sync up {{.*}}return_value_and_is_valid
+// CHECK: nvvm.shfl.sync idx
 // CHECK-COUNT-8: st.global.b32
 // CHECK: st.global.v4.b32
 tile.kernel @rows(%x: !tile.global<4 x f32>, %l: !tile.global<4 x i32>) parameters [n] grid %x by n {
@@ -73,10 +74,14 @@ tile.kernel @rows(%x: !tile.global<4 x f32>, %l: !tile.global<4 x i32>) paramete
 
 // -----
 
-// Rows at multiples of 16 bytes are read in 16-byte pieces, others by element.
+// Rows at multiples of 16 bytes are read in 16-byte pieces, others by element:
+// whole rounds of eight loads, and what is left.
 // CHECK-LABEL: llvm.func @sums(
 // CHECK: scf.if
 // CHECK: scf.for
+// CHECK-COUNT-8: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK-NOT: llvm.load
+// CHECK: scf.yield
 // CHECK-COUNT-8: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
 // CHECK: } else {
 // CHECK: llvm.load {{.*}} : !llvm.ptr<1> -> bf16
@@ -139,4 +144,30 @@ tile.kernel @floats(%x: !tile.global<4 x bf16>, %y: !tile.global<4 x f32>, %z: !
   %values = tile.load_values %from[%c0] otherwise %f0 : !tile.view<1 x bf16>, f32 -> tensor<256xf32>
   tile.store %values, %to[%c0] : tensor<256xf32>, !tile.view<1 x f32>
   tile.store %values, %narrow[%c0] : tensor<256xf32>, !tile.view<1 x f16>
+}
+
+// -----
+
+// A warp signals after its stores; one thread of a CTA waits, and says that it has,
+// for all three CTAs of the program. Persistent CTAs take half of a multiprocessor.
+// CHECK-LABEL: llvm.func @progress(
+// CHECK-SAME: spargejit.persistent = true, spargejit.resident_ctas = 1 : i64
+// CHECK-SAME: spargejit.starts_early = true
+// CHECK: nvvm.bar.warp.sync
+// CHECK: red.release.gpu.global.add.u32
+// CHECK: scf.if
+// CHECK: scf.if
+// CHECK: ld.relaxed.gpu.global.u32
+// CHECK-SAME: nanosleep
+// CHECK-SAME: atom.acq_rel.gpu.global.add.u32
+// CHECK-SAME: st.relaxed.gpu.global.u32
+// CHECK: } else {
+// CHECK-NEXT: griddepcontrol.wait;
+// CHECK: nvvm.barrier0
+tile.kernel @progress(%x: !tile.global<4 x f32>, %counter: !tile.global<1 x i32>) parameters [n] grid %x by n {
+  %member, %warp = tile.team members 3 warps 4 ctas 2 : index, index
+  %cta, %programs, %ctas = tile.programs : index, index, index
+  %count = tile.dim %x, 2 : !tile.global<4 x f32>
+  tile.signal %counter[%cta] by %count : !tile.global<1 x i32>
+  tile.await %counter[%cta] until %count by %ctas : !tile.global<1 x i32>
 }

@@ -25,8 +25,7 @@
 // TOPP: sparge.method @topp(
 // HYBRID: sparge.method @spargeattention2(
 // DIAGONAL: sparge.method @topk_diagonal(
-// SELECT: %pooled_q = sparge.launch "pool" (x = %q :
-// SELECT-NEXT: %pooled_k = sparge.launch "pool" (x = %k :
+// SELECT: sparge.launch "pool" (q = %q : !sparge.tensor<query>, k = %k : !sparge.tensor<key>)
 // SELECT-NEXT: %lists = sparge.launch "select_blocks" (pooled_q = %pooled_q : !sparge.pooled<query>, pooled_k = %pooled_k : !sparge.pooled<key>,
 // TOPK-SAME: {{.}}k = %top_k : f64) -> (lists : !sparge.lists) parameters {keep_diagonal = 0 : i64, keep_first = 0 : i64}
 // TOPP-SAME: {{.}}p = %top_p : f64) -> (lists : !sparge.lists) parameters {keep_diagonal = 0 : i64, keep_first = 0 : i64}

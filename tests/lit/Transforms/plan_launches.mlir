@@ -7,8 +7,7 @@
 // CHECK-LABEL: sparge.method @every_launch(
 // CHECK-NEXT: %top_k = sparge.parameter "top_k"
 // CHECK-NEXT: %top_p = sparge.parameter "top_p"
-// CHECK-NEXT: %pooled_q = sparge.launch "pool" (x = %q : !sparge.tensor<query>) -> (pooled : !sparge.pooled<query>) parameters {}
-// CHECK-NEXT: %pooled_k = sparge.launch "pool" (x = %k : !sparge.tensor<key>) -> (pooled : !sparge.pooled<key>) parameters {}
+// CHECK-NEXT: %pooled_q, %pooled_k = sparge.launch "pool" (q = %q : !sparge.tensor<query>, k = %k : !sparge.tensor<key>) -> (pooled_q : !sparge.pooled<query>, pooled_k : !sparge.pooled<key>) parameters {}
 // CHECK-NEXT: %lists = sparge.launch "select_blocks" (pooled_q = %pooled_q : !sparge.pooled<query>, pooled_k = %pooled_k : !sparge.pooled<key>, k = %top_k : f64, p = %top_p : f64)
 // CHECK-SAME: -> (lists : !sparge.lists) parameters {keep_diagonal = 0 : i64, keep_first = 0 : i64}
 // CHECK-NEXT: %o, %lse = sparge.launch "attention_fwd" (q = %q : !sparge.tensor<query>, k = %k : !sparge.tensor<key>, v = %v : !sparge.tensor<value>, lists = %lists : !sparge.lists)
@@ -137,4 +136,21 @@ sparge.method @a_backward_pass(%q: !sparge.tensor<query>, %k: !sparge.tensor<key
 sparge.method @a_backward_pass_over_all_keys(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>, %o: !sparge.tensor<output>, %lse: !sparge.lse, %d_o: !sparge.tensor<d_output>, %d_lse: !sparge.d_lse) {
   %d_q, %d_k, %d_v = sparge.attention_backward %q, %k, %v, %o, %lse, %d_o : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>, !sparge.tensor<output>, !sparge.tensor<d_output>
   sparge.return %d_q, %d_k, %d_v : !sparge.tensor<d_query>, !sparge.tensor<d_key>, !sparge.tensor<d_value>
+}
+
+// -----
+
+// One launch pools q and k, in whatever order the method asks.
+// CHECK-LABEL: sparge.method @pools_once(
+// CHECK: %[[QUERIES:.*]], %[[KEYS:.*]] = sparge.launch "pool" (q = %q
+// CHECK-NOT: "pool"
+// CHECK: "select_blocks" (pooled_q = %[[QUERIES]] : !sparge.pooled<query>, pooled_k = %[[KEYS]] :
+sparge.method @pools_once(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
+  %top_k = sparge.parameter "top_k"
+  %unused = sparge.pool %k : !sparge.tensor<key>
+  %keys = sparge.pool %k : !sparge.tensor<key>
+  %queries = sparge.pool %q : !sparge.tensor<query>
+  %lists = sparge.score_and_select %queries, %keys top_k(%top_k) : !sparge.pooled<query>, !sparge.pooled<key>
+  %o, %lse = sparge.attention %q, %k, %v lists(%lists) : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
+  sparge.return %o : !sparge.tensor<output>
 }

@@ -81,8 +81,8 @@ void expectRefused(const std::string &text, ErrorCode code,
   EXPECT_EQ(plan.status().message(), message);
 }
 
-const char *const kSelectHead = "pool( x=query0 pooled=pooled_q3 ) { }\n"
-                                "pool( x=key1 pooled=pooled_k4 ) { }\n";
+const char *const kSelectHead =
+    "pool( q=query0 k=key1 pooled_q=pooled_q3 pooled_k=pooled_k4 ) { }\n";
 
 TEST(PlanMethod, PlansEachBuiltInMethod) {
   EXPECT_EQ(planOf(builtIn("dense")),

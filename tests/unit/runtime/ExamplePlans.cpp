@@ -58,35 +58,35 @@ MethodPlan selectingPlan() {
                  {Kind::PooledKey, "", 0},   {Kind::Scalar, "top_k", 0},
                  {Kind::Scalar, "top_p", 0}, {Kind::Lists, "", 0},
                  {Kind::Output, "", 0},      {Kind::Lse, "", 0}};
-  plan.launches = {{"pool", {{"x", 0}, {"pooled", 3}}, {}, {}},
-                   {"pool", {{"x", 1}, {"pooled", 4}}, {}, {}},
-                   {"select_blocks",
-                    {{"pooled_q", 3},
-                     {"pooled_k", 4},
-                     {"k", 5},
-                     {"p", 6},
-                     {"indices", 7},
-                     {"counts", 7}},
-                    {{"keep_diagonal", 0}, {"keep_first", 0}},
-                    {}},
-                   {"attention_fwd",
-                    {{"q", 0},
-                     {"k", 1},
-                     {"v", 2},
-                     {"indices", 7},
-                     {"counts", 7},
-                     {"o", 8},
-                     {"lse", 9}},
-                    {},
-                    {}}};
+  plan.launches = {
+      {"pool", {{"q", 0}, {"k", 1}, {"pooled_q", 3}, {"pooled_k", 4}}, {}, {}},
+      {"select_blocks",
+       {{"pooled_q", 3},
+        {"pooled_k", 4},
+        {"k", 5},
+        {"p", 6},
+        {"indices", 7},
+        {"counts", 7}},
+       {{"keep_diagonal", 0}, {"keep_first", 0}},
+       {}},
+      {"attention_fwd",
+       {{"q", 0},
+        {"k", 1},
+        {"v", 2},
+        {"indices", 7},
+        {"counts", 7},
+        {"o", 8},
+        {"lse", 9}},
+       {},
+       {}}};
   return plan;
 }
 
 MethodPlan customPlan() {
   MethodPlan plan = selectingPlan();
   plan.name = "custom";
-  plan.launches[2].kernel = "custom_select";
-  plan.launches[2].sources = {{"score", ""}};
+  plan.launches[1].kernel = "custom_select";
+  plan.launches[1].sources = {{"score", ""}};
   return plan;
 }
 
@@ -136,10 +136,12 @@ MethodPlan backwardPlan() {
 }
 
 LaunchInfo poolInfo(std::int64_t tile) {
-  return makeInfo(
-      "pool",
-      {{"x", Argument::Tensor, 4, 0}, {"pooled", Argument::Tensor, 4, 0}},
-      tile);
+  return makeInfo("pool",
+                  {{"q", Argument::Tensor, 4, 0},
+                   {"k", Argument::Tensor, 4, 0},
+                   {"pooled_q", Argument::Tensor, 4, 0},
+                   {"pooled_k", Argument::Tensor, 4, 0}},
+                  tile);
 }
 
 LaunchInfo selectBlocksInfo(std::int64_t tile) {

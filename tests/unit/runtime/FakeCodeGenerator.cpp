@@ -23,12 +23,18 @@ std::int64_t sizeOf(const KernelSpec &spec, const char *name) {
   return std::get<std::int64_t>(spec.parameters.at(name));
 }
 
+std::string blocksOf(const KernelSpec &spec) {
+  return std::to_string(sizeOf(spec, "mask_block_q")) + "x" +
+         std::to_string(sizeOf(spec, "mask_block_kv"));
+}
+
 HostKernelFunction findFunction(const std::string &entry,
                                 const std::string &code) {
   if (entry == "pool")
-    return code == "16"   ? fakePool<16>
-           : code == "64" ? fakePool<64>
-                          : fakePool<128>;
+    return code == "64x16"    ? fakePool<64, 16>
+           : code == "64x64"  ? fakePool<64, 64>
+           : code == "128x16" ? fakePool<128, 16>
+                              : fakePool<128, 64>;
   if (entry == "select_blocks")
     return fakeSelect;
   if (code == "64x16")
@@ -90,7 +96,10 @@ FakeCodeGenerator::listKernelParameters(const std::string &text,
   ++listed;
   using List = std::vector<compiler::KernelParameter>;
   if (kernel == "pool")
-    return List{{"elem", true}, {"head_dim", false}, {"pool_block", false}};
+    return List{{"elem", true},
+                {"head_dim", false},
+                {"mask_block_q", false},
+                {"mask_block_kv", false}};
   if (kernel == "list_blocks")
     return List{{"list_run", false},
                 {"list_rows", false},
@@ -119,8 +128,8 @@ FakeCodeGenerator::compileKernel(const std::string &, const std::string &,
   KernelArtifact artifact;
   artifact.target = spec.target;
   if (spec.kernel == "pool") {
-    artifact.launch = poolInfo(sizeOf(spec, "pool_block"));
-    artifact.code = std::to_string(sizeOf(spec, "pool_block"));
+    artifact.launch = poolInfo(sizeOf(spec, "mask_block_q"));
+    artifact.code = blocksOf(spec);
   } else if (spec.kernel == "select_blocks") {
     artifact.launch =
         selectBlocksInfo(spec.target.isHost() ? sizeOf(spec, "tile_rows") : 16);
@@ -131,8 +140,7 @@ FakeCodeGenerator::compileKernel(const std::string &, const std::string &,
     if (lastTileKv == refusedTileKv)
       return Status(ErrorCode::CompileFailed, "a tile that is refused");
     artifact.launch = attentionInfo(sizeOf(spec, "tile_q"));
-    artifact.code = std::to_string(sizeOf(spec, "mask_block_q")) + "x" +
-                    std::to_string(sizeOf(spec, "mask_block_kv"));
+    artifact.code = blocksOf(spec);
   }
   if (!spec.target.isHost())
     makeDeviceKernel(spec, devicePrefix, artifact);

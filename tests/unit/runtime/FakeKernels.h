@@ -42,20 +42,32 @@ struct Place {
         tile(program % tiles) {}
 };
 
-template <int Block>
-void fakePool(const std::int64_t *args, std::int64_t program, void *) {
-  SlotTensor<const float, 4> x{args};
-  SlotTensor<float, 4> pooled{args + 9};
-  Place at(program, x.size(1), (x.size(2) + Block - 1) / Block);
-  std::int64_t first = at.tile * Block;
-  std::int64_t last = std::min(first + Block, x.size(2));
+/// The mean of block `block` of `x`, with `size` rows where it is whole.
+inline void fakeMean(const SlotTensor<const float, 4> &x,
+                     const SlotTensor<float, 4> &pooled, std::int64_t batch,
+                     std::int64_t head, std::int64_t block, std::int64_t size) {
+  std::int64_t first = block * size;
+  std::int64_t last = std::min(first + size, x.size(2));
   for (std::int64_t d = 0; d < x.size(3); ++d) {
     double sum = 0;
     for (std::int64_t i = first; i < last; ++i)
-      sum += x.at({at.batch, at.head, i, d});
-    pooled.at({at.batch, at.head, at.tile, d}) =
+      sum += x.at({batch, head, i, d});
+    pooled.at({batch, head, block, d}) =
         static_cast<float>(sum / static_cast<double>(last - first));
   }
+}
+
+template <int BlockQ, int BlockKv>
+void fakePool(const std::int64_t *args, std::int64_t program, void *) {
+  SlotTensor<const float, 4> q{args}, k{args + 9};
+  SlotTensor<float, 4> pooledQ{args + 18}, pooledK{args + 27};
+  Place at(program, q.size(1), pooledQ.size(2));
+  fakeMean(q, pooledQ, at.batch, at.head, at.tile, BlockQ);
+  // A batch's first program pools its k.
+  if (at.head == 0 && at.tile == 0)
+    for (std::int64_t head = 0; head < k.size(1); ++head)
+      for (std::int64_t block = 0; block < pooledK.size(2); ++block)
+        fakeMean(k, pooledK, at.batch, head, block, BlockKv);
 }
 
 inline void fakeSelect(const std::int64_t *args, std::int64_t program, void *) {

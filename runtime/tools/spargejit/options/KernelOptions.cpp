@@ -85,7 +85,6 @@ ParameterMap defaultParameters(const KernelOptions &options, bool hasLists) {
   known["head_dim"] = kind.headDim;
   known["mask_block_q"] = kind.maskBlockQ;
   known["mask_block_kv"] = kind.maskBlockKv;
-  known["pool_block"] = kind.maskBlockQ;
   known["causal"] = std::int64_t{kind.causal};
   known["has_lists"] = std::int64_t{hasLists};
   known["keep_diagonal"] = std::int64_t{0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tile.team and what its warps share: launch_wait, launch_next, team_barrier,
-// stage, dot_staged, spread, row_load, row_store.
+// stage, dot_staged, spread, row_load, row_store, signal, await.
 // RUN: sparge-opt %s | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --tile-specialise="parameters=n=64,rows=8,dim=72,members=8,warps=4,width=128" | FileCheck %s --check-prefix=FIXED
@@ -38,4 +38,14 @@ tile.kernel @teams(%x: !tile.global<4 x f32>) parameters [n, rows, dim, members,
   tile.spread %s, %scratch[%warp] : !scores, !tile.scratch<rows, f32>
   %r = tile.row_load %scratch[%warp, %member] : !tile.scratch<rows, f32> -> !run
   tile.row_store %r, %scratch[%warp, %member] : !run, !tile.scratch<rows, f32>
+}
+
+// CHECK-LABEL: tile.kernel @progress
+// CHECK: tile.signal %{{.*}}[%[[WARP:.*]]] by %[[COUNT:.*]] : !tile.global<1 x i32>
+// CHECK: tile.await %{{.*}}[%[[WARP]]] until %[[COUNT]] by %[[COUNT]] : !tile.global<1 x i32>
+tile.kernel @progress(%x: !tile.global<4 x f32>, %counter: !tile.global<1 x i32>) parameters [n] grid %x by n {
+  %member, %warp = tile.team members 1 warps 4 ctas 2 : index, index
+  %count = tile.dim %x, 2 : !tile.global<4 x f32>
+  tile.signal %counter[%warp] by %count : !tile.global<1 x i32>
+  tile.await %counter[%warp] until %count by %count : !tile.global<1 x i32>
 }

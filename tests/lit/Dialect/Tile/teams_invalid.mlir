@@ -62,6 +62,33 @@ tile.kernel @launch_wait_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by
 
 // -----
 
+tile.kernel @signal_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expects a counter of rank 1 and i32, got '!tile.global<4 x f32>'}}
+  tile.signal %x[%c0] by %c0 : !tile.global<4 x f32>
+}
+
+// -----
+
+tile.kernel @await_c1(%x: !tile.global<4 x f32>, %y: !tile.global<1 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expects a counter of rank 1 and i32, got '!tile.global<1 x f32>'}}
+  tile.await %y[%c0] until %c0 by %c0 : !tile.global<1 x f32>
+}
+
+// -----
+
+tile.kernel @await_c2(%x: !tile.global<4 x f32>, %y: !tile.global<1 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %t = arith.constant true
+  scf.if %t {
+    // expected-error @below {{expects to stand directly in a tile.kernel, got another op around it}}
+    tile.await %y[%c0] until %c0 by %c0 : !tile.global<1 x i32>
+  }
+}
+
+// -----
+
 // expected-error @below {{expects rows that are a multiple of 8 and columns that are one up to 256, got 12 x 64}}
 tile.kernel @staged_c1(%x: !tile.staged<12 x 64>) parameters [n] grid %x by n {
 }

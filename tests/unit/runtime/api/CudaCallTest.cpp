@@ -328,6 +328,33 @@ TEST_F(CudaCallTest, MakesListsOfTheCallersMask) {
   expectReference(&mask_);
 }
 
+// Pooling has counted, and the selection that would have cleared the counters
+// does not start.
+TEST_F(CudaCallTest, ClearsTheCountersOfACallThatFails) {
+  std::vector<kernels_ir::EmbeddedText> texts = fakeTexts();
+  texts.push_back({"kernels/sm90/pool.mlir", "text of pool for sm90"});
+  texts.push_back(
+      {"kernels/sm90/select_blocks.mlir", "text of select_blocks for sm90"});
+  texts_ = &texts;
+  makeEngine();
+  fake_.onLaunch = nullptr;
+  config_.method = "spargeattention2";
+  ASSERT_EQ(run().message(), "");
+  ASSERT_EQ(fake_.launches.size(), 3u);
+  std::int64_t address = 0; // of the attention's argument "tickets"
+  std::memcpy(&address, fake_.launches[2].parameters[0].data() + 8 * 60, 8);
+  auto *counters = std::bit_cast<std::int32_t *>(address);
+  ASSERT_NE(counters, nullptr);
+  fake_.onLaunch = [&](const FakeLaunch &launch) {
+    EXPECT_EQ(launch.entry, "pool");
+    counters[kFirstProgressCounter] = 3;
+  };
+  fake_.failures["cuLaunchKernelEx"] = {0, 700};
+  EXPECT_NE(run().message(), "");
+  EXPECT_EQ(fake_.launches.size(), 4u);
+  EXPECT_EQ(counters[kFirstProgressCounter], 0);
+}
+
 TEST_F(CudaCallTest, ReservesTheWorkspaceOfASelection) {
   std::vector<kernels_ir::EmbeddedText> texts = fakeTexts();
   texts.push_back({"kernels/sm90/pool.mlir", "text of pool for sm90"});
@@ -352,8 +379,8 @@ TEST_F(CudaCallTest, ReservesTheWorkspaceOfASelection) {
         symbol == "cuStreamIsCapturing")
         << symbol;
   EXPECT_EQ(fake_.callsOf("cuMemAlloc_v2"), 0);
-  ASSERT_EQ(fake_.launches.size(), 4u);
-  EXPECT_EQ(fake_.launches[2].entry, "select_blocks");
+  ASSERT_EQ(fake_.launches.size(), 3u);
+  EXPECT_EQ(fake_.launches[1].entry, "select_blocks");
   // The same memory goes from launch to launch: pooled q, and the lists.
   auto slot = [&](std::size_t launch, std::size_t index) {
     std::int64_t value = 0;
@@ -361,25 +388,25 @@ TEST_F(CudaCallTest, ReservesTheWorkspaceOfASelection) {
                 8);
     return value;
   };
-  EXPECT_EQ(slot(0, 9), slot(2, 0));
-  EXPECT_EQ(slot(1, 9), slot(2, 9));
-  EXPECT_EQ(slot(2, 18), slot(3, 27));
-  EXPECT_NE(slot(2, 18), 0);
+  EXPECT_EQ(slot(0, 18), slot(1, 0));
+  EXPECT_EQ(slot(0, 27), slot(1, 9));
+  EXPECT_EQ(slot(1, 18), slot(2, 27));
+  EXPECT_NE(slot(1, 18), 0);
   // A longer call takes more than was reserved, and a capture on another
   // stream memory of its own.
   for (TensorView *view : {&q_, &k_, &v_, &o_})
     view->sizes[2] = 200;
   ASSERT_EQ(run().message(), "");
   EXPECT_EQ(fake_.callsOf("cuMemAlloc_v2"), 1);
-  EXPECT_NE(slot(6, 18), slot(2, 18));
+  EXPECT_NE(slot(4, 18), slot(1, 18));
   fake_.capturing = {stream(0x60)};
   config_.stream = stream(0x60);
   ASSERT_EQ(run().message(), "");
   EXPECT_EQ(fake_.callsOf("cuMemAlloc_v2"), 2);
-  EXPECT_NE(slot(10, 18), slot(6, 18));
+  EXPECT_NE(slot(7, 18), slot(4, 18));
   ASSERT_EQ(run().message(), "");
   EXPECT_EQ(fake_.callsOf("cuMemAlloc_v2"), 2);
-  EXPECT_EQ(slot(14, 18), slot(10, 18));
+  EXPECT_EQ(slot(10, 18), slot(7, 18));
   EXPECT_EQ(fake_.capturedFills, 0);
   EXPECT_FALSE(fake_.captureBroken);
 }

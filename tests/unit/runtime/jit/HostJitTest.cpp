@@ -23,8 +23,10 @@ namespace {
 KernelSpec poolSpec(std::int64_t block) {
   KernelSpec spec;
   spec.kernel = "pool";
-  spec.parameters = {
-      {"elem", DataType::Float32}, {"head_dim", 64}, {"pool_block", block}};
+  spec.parameters = {{"elem", DataType::Float32},
+                     {"head_dim", 64},
+                     {"mask_block_q", block},
+                     {"mask_block_kv", 64}};
   return spec;
 }
 
@@ -91,7 +93,7 @@ TEST_F(HostJitTest, RemembersFailuresAndSaysWhatItWasDoing) {
     EXPECT_EQ(kernel.status().code(), ErrorCode::CompileFailed);
     EXPECT_EQ(kernel.status().message(),
               "while compiling pool for host (elem=float32, head_dim=64, "
-              "pool_block=64): pool.mlir:4:2: no");
+              "mask_block_kv=64, mask_block_q=64): pool.mlir:4:2: no");
   }
   EXPECT_EQ(generator_.compiled, 1);
 
@@ -101,7 +103,7 @@ TEST_F(HostJitTest, RemembersFailuresAndSaysWhatItWasDoing) {
   ASSERT_FALSE(kernel.ok());
   EXPECT_EQ(kernel.status().message(),
             "while loading pool for host (elem=float32, head_dim=64, "
-            "pool_block=16): symbol not found");
+            "mask_block_kv=64, mask_block_q=16): symbol not found");
 }
 
 TEST_F(HostJitTest, NeverCompilesWhenToldSo) {
@@ -115,12 +117,14 @@ TEST_F(HostJitTest, NeverCompilesWhenToldSo) {
       cache::KernelKey::of(poolSpec(64), "text of pool", "fake 1").hex();
   EXPECT_EQ(kernel.status().message(),
             "while compiling pool for host (elem=float32, head_dim=64, "
-            "pool_block=64): compiling is switched off (SPARGEJIT_JIT=off) and "
+            "mask_block_kv=64, mask_block_q=64): compiling is switched off "
+            "(SPARGEJIT_JIT=off) and "
             "there is no artifact of key " +
                 key +
                 " in no pack (SPARGEJIT_PACK) and no kernel cache; `spargejit "
                 "compile pool --arch host --dtype float32 "
-                "--head-dim 64 --set pool_block=64 -o DIR` makes it");
+                "--head-dim 64 --set mask_block_kv=64 --set mask_block_q=64 -o "
+                "DIR` makes it");
 }
 
 TEST_F(HostJitTest, FindsOnDiskWhatAnotherProcessCompiled) {
@@ -216,12 +220,12 @@ TEST(BuiltInCodeGenerator, SaysWhichCommandIsMissingWithoutACompiler) {
   auto artifact = generator.compileKernel("", "", poolSpec(64));
   ASSERT_FALSE(artifact.ok());
   EXPECT_EQ(artifact.status().code(), ErrorCode::ArtifactMissing);
-  EXPECT_EQ(
-      artifact.status().message(),
-      "kernel pool: this build of spargejit has no compiler and found no "
-      "artifact; a build with it makes one by `spargejit compile pool "
-      "--arch host --dtype float32 --head-dim 64 --set pool_block=64 -o DIR`, "
-      "and SPARGEJIT_PACK=DIR finds it");
+  EXPECT_EQ(artifact.status().message(),
+            "kernel pool: this build of spargejit has no compiler and found no "
+            "artifact; a build with it makes one by `spargejit compile pool "
+            "--arch host --dtype float32 --head-dim 64 --set mask_block_kv=64 "
+            "--set mask_block_q=64 -o DIR`, "
+            "and SPARGEJIT_PACK=DIR finds it");
   EXPECT_EQ(generator.planMethod("", "methods/dense.mlir").status().code(),
             ErrorCode::ArtifactMissing);
   EXPECT_EQ(generator.listKernelParameters("", "", "pool").status().code(),

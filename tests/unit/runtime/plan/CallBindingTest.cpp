@@ -103,7 +103,7 @@ TEST(CallBinding, PacksSlotsInTheKernelsOrder) {
   alignas(64) static char memory[8192];
   ASSERT_TRUE(placeWorkspace(plan, problem, memory, tensors).ok());
   LaunchInfo info = unit::selectBlocksInfo(16);
-  auto sources = bindArguments(plan, plan.launches[2], info);
+  auto sources = bindArguments(plan, plan.launches[1], info);
   ASSERT_TRUE(sources.ok());
   ASSERT_EQ(info.slotCount(), 3 * 9 + 7 + 5);
   std::vector<std::int64_t> slots(39, -77);
@@ -174,17 +174,43 @@ TEST(CallBinding, PacksTheDevicesTicketsWhereItHasSome) {
   info.arguments.push_back(tickets);
   auto sources = bindArguments(plan, plan.launches[0], info);
   ASSERT_TRUE(sources.ok());
-  std::int32_t counter = 0;
+  std::vector<std::int32_t> counters(kCounters);
   for (void *given :
-       {static_cast<void *>(nullptr), static_cast<void *>(&counter)}) {
+       {static_cast<void *>(nullptr), static_cast<void *>(counters.data())}) {
     tensors.reset(plan);
-    tensors.setTickets(given);
+    tensors.setCounters(given);
     std::vector<std::int64_t> slots(static_cast<std::size_t>(info.slotCount()),
                                     -77);
     packArguments(plan, info, *sources, exampleProblem(), tensors,
                   slots.data());
     const std::vector<std::int64_t> expected{addressOf(given), given != nullptr,
                                              given != nullptr};
+    EXPECT_EQ(std::vector(slots.end() - 3, slots.end()), expected);
+  }
+}
+
+// A counter for each head of k; with more heads than counters none at all.
+TEST(CallBinding, PacksTheCountersOfProgressWhereTheySuffice) {
+  const MethodPlan plan = unit::selectingPlan();
+  ValueTensors tensors;
+  tensors.reset(plan);
+  std::vector<std::int32_t> counters(kCounters);
+  tensors.setCounters(counters.data());
+  LaunchInfo info = unit::poolInfo(64);
+  info.arguments.push_back(
+      {"progress", KernelArgument::Kind::Tensor, 1, info.slotCount()});
+  auto sources = bindArguments(plan, plan.launches[0], info);
+  ASSERT_TRUE(sources.ok());
+  AttentionProblem problem = exampleProblem();
+  for (bool suffice : {true, false}) {
+    problem.batch = suffice ? 2 : kProgressCounters;
+    problem.kvHeads = suffice ? kProgressCounters / 2 : 2;
+    std::vector<std::int64_t> slots(static_cast<std::size_t>(info.slotCount()),
+                                    -77);
+    packArguments(plan, info, *sources, problem, tensors, slots.data());
+    void *first = suffice ? counters.data() + kFirstProgressCounter : nullptr;
+    const std::vector<std::int64_t> expected{
+        addressOf(first), suffice ? kProgressCounters : 0, suffice};
     EXPECT_EQ(std::vector(slots.end() - 3, slots.end()), expected);
   }
 }
@@ -196,7 +222,7 @@ TEST(CallBinding, TakesConstantsFromTheMethod) {
   LaunchInfo info = unit::selectBlocksInfo(16);
   ValueTensors tensors;
   tensors.reset(plan);
-  auto sources = bindArguments(plan, plan.launches[2], info);
+  auto sources = bindArguments(plan, plan.launches[1], info);
   ASSERT_TRUE(sources.ok());
   std::vector<std::int64_t> slots(39);
   packArguments(plan, info, *sources, exampleProblem(), tensors, slots.data());

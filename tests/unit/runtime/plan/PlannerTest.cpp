@@ -54,16 +54,6 @@ TEST(Planner, TellsKernelsThatReadListsSo) {
   }
 }
 
-TEST(Planner, PoolsEachSideByItsOwnBlock) {
-  const std::vector<KernelParameter> parameters{
-      {"elem", true}, {"head_dim", false}, {"pool_block", false}};
-  MethodPlan plan = unit::selectingPlan();
-  EXPECT_EQ(specialise(plan, 0, parameters)->parameters["pool_block"],
-            ParameterValue(128));
-  EXPECT_EQ(specialise(plan, 1, parameters)->parameters["pool_block"],
-            ParameterValue(16));
-}
-
 TEST(Planner, BindsListsByQueryAndByKeyBlock) {
   const MethodPlan plan = unit::backwardPlan();
   LaunchInfo info;
@@ -104,8 +94,8 @@ TEST(Planner, TilesKeysByTheirLists) {
   EXPECT_EQ(spec->parameters["tile_keys"], ParameterValue(64));
 }
 
-// On Hopper: eight warps of a pooling CTA have a block each; four CTAs
-// share rows of blocks, fewer where those are long.
+// On Hopper: a warp of a pooling CTA takes blocks of 128 tokens together; four
+// CTAs share rows of blocks, fewer where those are long.
 TEST(Planner, GivesTeamsTheirRows) {
   Target target;
   target.architecture = "sm_90a";
@@ -120,18 +110,18 @@ TEST(Planner, GivesTeamsTheirRows) {
                             parameters)
         ->parameters[name];
   };
-  EXPECT_EQ(parameterOf(0, "pool_rows", false), ParameterValue(8 * 128));
-  EXPECT_EQ(parameterOf(1, "pool_rows", false), ParameterValue(8 * 16));
-  EXPECT_EQ(parameterOf(2, "member_rows", false), ParameterValue(8));
-  EXPECT_EQ(parameterOf(2, "tile_rows", false), ParameterValue(4 * 8));
-  EXPECT_EQ(parameterOf(2, "member_rows", true), ParameterValue(2));
-  EXPECT_EQ(parameterOf(2, "tile_rows", true), ParameterValue(4 * 2));
+  EXPECT_EQ(parameterOf(0, "q_blocks_together", false), ParameterValue(1));
+  EXPECT_EQ(parameterOf(0, "k_blocks_together", false), ParameterValue(8));
+  EXPECT_EQ(parameterOf(1, "member_rows", false), ParameterValue(8));
+  EXPECT_EQ(parameterOf(1, "tile_rows", false), ParameterValue(4 * 8));
+  EXPECT_EQ(parameterOf(1, "member_rows", true), ParameterValue(2));
+  EXPECT_EQ(parameterOf(1, "tile_rows", true), ParameterValue(4 * 2));
 }
 
 TEST(Planner, PassesTheMethodsParametersOn) {
   MethodPlan plan = unit::selectingPlan();
-  plan.launches[2].parameters = {{"keep_diagonal", 1}, {"keep_first", 3}};
-  auto spec = specialise(plan, 2,
+  plan.launches[1].parameters = {{"keep_diagonal", 1}, {"keep_first", 3}};
+  auto spec = specialise(plan, 1,
                          {{"head_dim", false},
                           {"keep_diagonal", false},
                           {"keep_first", false},
@@ -159,7 +149,7 @@ TEST(Planner, NamesAParameterThatNobodyGives) {
 }
 
 TEST(Planner, NamesAParameterThatTheKernelDoesNotDeclare) {
-  auto spec = specialise(unit::selectingPlan(), 2, {{"head_dim", false}});
+  auto spec = specialise(unit::selectingPlan(), 1, {{"head_dim", false}});
   ASSERT_FALSE(spec.ok());
   EXPECT_EQ(spec.status().message(),
             "method spargeattention2, kernel select_blocks: the method sets "
@@ -246,7 +236,7 @@ std::vector<Source> kindsOf(const std::vector<ArgumentSource> &sources) {
 TEST(Planner, BindsArgumentsByName) {
   MethodPlan plan = unit::selectingPlan();
   auto sources =
-      bindArguments(plan, plan.launches[2], unit::selectBlocksInfo(16));
+      bindArguments(plan, plan.launches[1], unit::selectBlocksInfo(16));
   ASSERT_TRUE(sources.ok()) << sources.status().message();
   EXPECT_EQ(
       kindsOf(*sources),
@@ -270,10 +260,10 @@ TEST(Planner, LeavesUnboundTensorsAbsentAndUnusedRulesZero) {
   EXPECT_EQ((*sources)[4].kind, Source::Absent);
 
   MethodPlan plan = unit::selectingPlan();
-  std::erase_if(plan.launches[2].arguments, [](const PlanArgument &argument) {
+  std::erase_if(plan.launches[1].arguments, [](const PlanArgument &argument) {
     return argument.name == "k" || argument.name == "p";
   });
-  sources = bindArguments(plan, plan.launches[2], unit::selectBlocksInfo(16));
+  sources = bindArguments(plan, plan.launches[1], unit::selectBlocksInfo(16));
   ASSERT_TRUE(sources.ok());
   EXPECT_EQ((*sources)[5].kind, Source::Zero);
   EXPECT_EQ((*sources)[6].kind, Source::Zero);
@@ -289,7 +279,7 @@ TEST(Planner, BindsValuesByHeadToTheirSetting) {
                             info.slotCount()};
     info.arguments.push_back(argument);
   }
-  auto sources = bindArguments(plan, plan.launches[2], info);
+  auto sources = bindArguments(plan, plan.launches[1], info);
   ASSERT_TRUE(sources.ok()) << sources.status().message();
   EXPECT_EQ((*sources)[9].kind, Source::Tensor);
   EXPECT_EQ((*sources)[9].value, 5);
@@ -299,15 +289,32 @@ TEST(Planner, BindsValuesByHeadToTheirSetting) {
   EXPECT_TRUE(readsSetting(plan, "top_p"));
 
   plan.values[5] = {PlanValue::Kind::Constant, "", 0.3};
-  std::erase_if(plan.launches[2].arguments, [](const PlanArgument &argument) {
+  std::erase_if(plan.launches[1].arguments, [](const PlanArgument &argument) {
     return argument.name == "p";
   });
-  sources = bindArguments(plan, plan.launches[2], info);
+  sources = bindArguments(plan, plan.launches[1], info);
   ASSERT_TRUE(sources.ok()) << sources.status().message();
   EXPECT_EQ((*sources)[9].kind, Source::Absent);
   EXPECT_EQ((*sources)[10].kind, Source::Absent);
   EXPECT_FALSE(readsSetting(plan, "top_k"));
   EXPECT_FALSE(readsSetting(plan, "top_p"));
+}
+
+// Only where one launch waits for all that is pooled and clears the counters.
+TEST(Planner, CountsProgressForSelectBlocksAlone) {
+  auto kindOf = [](const MethodPlan &plan, const char *name) {
+    LaunchInfo info = unit::poolInfo(64);
+    info.arguments.push_back(
+        {name, KernelArgument::Kind::Tensor, 1, info.slotCount()});
+    auto sources = bindArguments(plan, plan.launches[0], info);
+    return sources.ok() ? sources->back().kind : Source::Zero;
+  };
+  EXPECT_EQ(kindOf(unit::selectingPlan(), "progress"), Source::Progress);
+  EXPECT_EQ(kindOf(unit::selectingPlan(), "other"), Source::Absent);
+  EXPECT_EQ(kindOf(unit::customPlan(), "progress"), Source::Absent);
+  MethodPlan twice = unit::selectingPlan();
+  twice.launches.push_back(twice.launches[1]);
+  EXPECT_EQ(kindOf(twice, "progress"), Source::Absent);
 }
 
 TEST(Planner, BindsTheDenseBlocksOfACall) {
@@ -317,7 +324,7 @@ TEST(Planner, BindsTheDenseBlocksOfACall) {
        {"dense_first", "dense_end", "dense_row_first", "dense_row_end"})
     info.arguments.push_back(
         {name, KernelArgument::Kind::Index, 0, info.slotCount()});
-  auto sources = bindArguments(plan, plan.launches[2], info);
+  auto sources = bindArguments(plan, plan.launches[1], info);
   ASSERT_TRUE(sources.ok()) << sources.status().message();
   for (int part = 0; part < 4; ++part) {
     const ArgumentSource &source =
@@ -329,7 +336,7 @@ TEST(Planner, BindsTheDenseBlocksOfACall) {
   ProblemClass kind = kClass;
   for (const bool hasDense : {false, true}) {
     kind.hasDense = hasDense;
-    auto spec = specialiseLaunch(plan, plan.launches[2], kind, Target(),
+    auto spec = specialiseLaunch(plan, plan.launches[1], kind, Target(),
                                  {{"has_dense", false},
                                   {"keep_diagonal", false},
                                   {"keep_first", false}});
@@ -366,14 +373,14 @@ TEST(Planner, NamesWhatCannotBeBound) {
             "of rank 4, got a tensor of rank 3");
 
   plan = unit::selectingPlan();
-  plan.launches[2].arguments[2].value = 0; // q as k
-  EXPECT_EQ(bindFailure(plan, 2, unit::selectBlocksInfo(16)),
+  plan.launches[1].arguments[2].value = 0; // q as k
+  EXPECT_EQ(bindFailure(plan, 1, unit::selectBlocksInfo(16)),
             "method spargeattention2, kernel select_blocks: argument k: "
             "expected a number, got a tensor of rank 4");
 
   plan = unit::selectingPlan();
   plan.values[5].name = "top_q";
-  EXPECT_EQ(bindFailure(plan, 2, unit::selectBlocksInfo(16)),
+  EXPECT_EQ(bindFailure(plan, 1, unit::selectBlocksInfo(16)),
             "method spargeattention2, kernel select_blocks: argument k: "
             "expected the setting top_k or top_p, got top_q");
 }
@@ -381,8 +388,8 @@ TEST(Planner, NamesWhatCannotBeBound) {
 TEST(Planner, TellsSelectionFromAttention) {
   MethodPlan plan = unit::selectingPlan();
   EXPECT_TRUE(isSelection(plan, plan.launches[0]));
-  EXPECT_TRUE(isSelection(plan, plan.launches[2]));
-  EXPECT_FALSE(isSelection(plan, plan.launches[3]));
+  EXPECT_TRUE(isSelection(plan, plan.launches[1]));
+  EXPECT_FALSE(isSelection(plan, plan.launches[2]));
   EXPECT_EQ(attendedLists(plan), 7);
   EXPECT_EQ(attendedLists(unit::densePlan()), -1);
   EXPECT_EQ(attendedLists(unit::blockSparsePlan()), 5);

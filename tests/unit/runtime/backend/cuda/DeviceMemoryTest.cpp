@@ -3,9 +3,11 @@
 // Memory of the fake device, which a test can read.
 #include "runtime/backend/cuda/DeviceMemory.h"
 
+#include "runtime/base/KernelSpec.h"
 #include "tests/numerics/harness/TestSeed.h"
 #include "tests/unit/runtime/backend/cuda/FakeCudaTest.h"
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -148,28 +150,32 @@ TEST_F(DeviceMemoryTest, GrowsAWorkspaceAndKeepsWhatAGraphMayUse) {
   EXPECT_EQ(blocks(), blocksBefore_);
 }
 
-TEST_F(DeviceMemoryTest, PutsZeroedTicketsBehindAWorkspace) {
+TEST_F(DeviceMemoryTest, PutsZeroedCountersBehindAWorkspace) {
   Workspaces workspaces(*device_);
-  auto ticketsOf = [&](std::int64_t bytes, int number) {
+  auto countersOf = [&](std::int64_t bytes, int number) {
     auto lease = workspaces.take(bytes, stream(number));
     EXPECT_TRUE(lease.ok());
     auto *base = static_cast<std::byte *>(lease->base);
-    auto *tickets = static_cast<std::byte *>(lease->tickets);
-    EXPECT_GE(tickets - base, bytes);
-    EXPECT_EQ((tickets - base) % 64, 0);
-    EXPECT_LE(static_cast<std::size_t>(tickets - base) + 4,
+    auto *counters = static_cast<std::byte *>(lease->counters);
+    EXPECT_GE(counters - base, bytes);
+    EXPECT_EQ((counters - base) % 64, 0);
+    EXPECT_LE(static_cast<std::size_t>(counters - base) + 4 * kCounters,
               fake_.allocations.at(base));
-    return static_cast<std::int32_t *>(lease->tickets);
+    auto *first = static_cast<std::int32_t *>(lease->counters);
+    EXPECT_EQ(std::count(first, first + kCounters, 0), kCounters);
+    return first;
   };
-  std::int32_t *none = ticketsOf(0, 5);
+  std::int32_t *none = countersOf(0, 5);
   EXPECT_EQ(*none, 0);
-  EXPECT_EQ(ticketsOf(0, 5), none);
-  EXPECT_NE(ticketsOf(0, 6), none) << "streams run at once";
-  std::int32_t *grown = ticketsOf(1000, 5);
+  EXPECT_EQ(countersOf(0, 5), none);
+  EXPECT_NE(countersOf(0, 6), none) << "streams run at once";
+  std::int32_t *grown = countersOf(1000, 5);
   EXPECT_NE(grown, none);
   EXPECT_EQ(*grown, 0);
   *grown = 7; // the device's business between launches
-  EXPECT_EQ(ticketsOf(900, 5), grown);
+  EXPECT_EQ(
+      static_cast<std::int32_t *>(workspaces.take(900, stream(5))->counters),
+      grown);
   EXPECT_EQ(*grown, 7);
 }
 
@@ -184,13 +190,13 @@ TEST_F(DeviceMemoryTest, GrowsBesideACapture) {
   auto more = workspaces.take(5000, stream(5));
   ASSERT_TRUE(more.ok()) << more.status().message();
   EXPECT_EQ(fake_.allocations.count(base), 1u) << "a graph may know it";
-  EXPECT_EQ(*static_cast<std::int32_t *>(more->tickets), 0);
+  EXPECT_EQ(*static_cast<std::int32_t *>(more->counters), 0);
   // A stream that nobody prepared has memory of its own.
   fake_.capturing.insert(stream(6));
   auto fresh = workspaces.take(1000, stream(6));
   ASSERT_TRUE(fresh.ok()) << fresh.status().message();
   EXPECT_NE(fresh->base, base);
-  EXPECT_EQ(*static_cast<std::int32_t *>(fresh->tickets), 0);
+  EXPECT_EQ(*static_cast<std::int32_t *>(fresh->counters), 0);
   // Zeroed at once, by streams that are not captured, and nothing is recorded.
   EXPECT_FALSE(fake_.captureBroken);
   EXPECT_EQ(fake_.callsOf("cuStreamCreate"), 2);

@@ -246,12 +246,19 @@ EXPORTED cuLaunchKernelEx(const LaunchConfig *config, void *function,
   int code = beginInContext("cuLaunchKernelEx");
   if (code != result::kSuccess)
     return code;
-  const LaunchAttribute *attribute = config->attributes;
-  const bool isEarly = config->attributeCount == 1;
-  if (extra || config->attributeCount > 1 ||
-      (isEarly &&
-       (attribute->id != launch_attribute::kProgrammaticSerialisation ||
-        attribute->value[0] != 1)))
+  bool isEarly = false;
+  int sharedPercent = -1;
+  for (unsigned i = 0; i < config->attributeCount; ++i) {
+    const LaunchAttribute &attribute = config->attributes[i];
+    if (attribute.id == launch_attribute::kSharedPercent)
+      sharedPercent = attribute.value[0];
+    else if (attribute.id == launch_attribute::kProgrammaticSerialisation &&
+             attribute.value[0] == 1)
+      isEarly = true;
+    else
+      return kInvalidValue;
+  }
+  if (extra)
     return kInvalidValue;
   const auto &callee = *static_cast<FakeFunction *>(function);
   FakeLaunch launch{callee.entry,
@@ -261,7 +268,8 @@ EXPORTED cuLaunchKernelEx(const LaunchConfig *config, void *function,
                     config->stream,
                     contextStack.back(),
                     {},
-                    isEarly};
+                    isEarly,
+                    sharedPercent};
   for (std::size_t i = 0; i < callee.parameters.size(); ++i) {
     const auto *bytes = static_cast<const std::byte *>(parameters[i]);
     launch.parameters.emplace_back(bytes, bytes + callee.parameters[i]);

@@ -41,6 +41,8 @@ struct FakeLaunch {
   std::vector<std::vector<std::byte>> parameters;
   /// It may start before the launch before it has ended.
   bool isEarly = false;
+  /// Shared memory's part of a multiprocessor's memory, or -1.
+  int sharedPercent = -1;
 };
 
 /// What the fake driver is like. Code is loaded from text: "// entry NAME BYTES

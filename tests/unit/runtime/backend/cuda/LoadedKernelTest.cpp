@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstring>
+#include <vector>
 
 namespace spargejit::cuda {
 namespace {
@@ -158,6 +159,30 @@ TEST_F(LoadedKernelTest, FillsTheDeviceWithPersistentCtas) {
   EXPECT_EQ(fake_.launches[1].grid[0], 40u);
   EXPECT_EQ(fake_.launches[2].grid[0], 40u);
   EXPECT_EQ(fake_.launches[3].grid[0], 36u);
+  // A kernel may leave room for the next, and gets no more than fit.
+  for (auto [wanted, got] : {std::pair(1, 20u), std::pair(3, 40u)}) {
+    info_.ctasPerMultiprocessor = wanted;
+    slots_[3] = 800;
+    ASSERT_TRUE(loaded()->run(slots_.data(), nullptr).ok());
+    EXPECT_EQ(fake_.launches.back().grid[0], got);
+  }
+}
+
+// What runs beside another launch wants its division of a multiprocessor.
+TEST_F(LoadedKernelTest, DividesMemoryAlikeWhereLaunchesRunTogether) {
+  ASSERT_TRUE(loaded()->run(slots_.data(), nullptr).ok());
+  EXPECT_EQ(fake_.launches.back().sharedPercent, -1);
+  info_.arguments.push_back({"progress", KernelArgument::Kind::Tensor, 1, 10});
+  image_ = ".version 8.6\n// entry scale 104 128\n";
+  std::vector<std::int64_t> slots(slots_.begin(), slots_.end());
+  slots.resize(13);
+  for (auto [bytes, percent] :
+       {std::pair(0, 72), std::pair(81 << 10, 72), std::pair(82 << 10, 100)}) {
+    info_.sharedBytes = bytes;
+    ASSERT_TRUE(loaded()->run(slots.data(), nullptr, LaunchOrder::Early).ok());
+    EXPECT_EQ(fake_.launches.back().sharedPercent, percent);
+    EXPECT_TRUE(fake_.launches.back().isEarly);
+  }
 }
 
 TEST_F(LoadedKernelTest, LaunchesNothingForNoProgram) {
