@@ -47,7 +47,10 @@ Tuning sm90SelectionTuning(const ProblemClass &kind) {
   const std::int64_t members =
       isUsual && (isSmall || kind.maskBlockKv < 64) ? 8 : 4;
   const std::int64_t rows = kind.longRows ? 2 : isSmall ? 4 : 8;
-  return {{"pool_warps", 6},
+  // With more, float16 and other head dimensions spill.
+  const std::int64_t poolWarps =
+      isUsual && kind.dtype == DataType::BFloat16 ? 6 : 4;
+  return {{"pool_warps", poolWarps},
           {"pool_ctas", 4},
           {"pool_grid_rows", 1},
           {"q_blocks_together", blocksTogether(kind.maskBlockQ)},
