@@ -161,7 +161,7 @@ TEST_P(TensorCoreWidths, AssembleInEveryConfiguration) {
   // Eight rows of narrow blocks fill the registers to the last one.
   expectClean("spargeattention2",
               {DataType::BFloat16, GetParam(), 128, 16, false});
-  EXPECT_EQ(assembled_, 28 + 12);
+  EXPECT_EQ(assembled_, 28 + 3 * 3);
 }
 
 TEST_P(TensorCoreWidths, AssembleGradients) {
@@ -283,7 +283,7 @@ TEST_P(OtherWidths, Assemble) {
   for (const char *kernel :
        {"attention_bwd_delta", "attention_bwd_q", "attention_bwd_kv"})
     expectCleanKernel(kernel, kind, true);
-  EXPECT_EQ(assembled_, 2 + 4 + 3);
+  EXPECT_EQ(assembled_, 2 + 3 + 3);
 }
 
 } // namespace
