@@ -42,7 +42,7 @@ TEST_F(HostJitTest, FindsTextAndParameters) {
   ASSERT_TRUE(text.ok());
   EXPECT_EQ((*text)->text, "text of pool");
   EXPECT_EQ((*text)->fileName, "kernels/portable/pool.mlir");
-  EXPECT_EQ((*text)->parameters.size(), 3u);
+  EXPECT_EQ((*text)->parameters.size(), 4u);
 
   auto missing = jit.text("warp");
   ASSERT_FALSE(missing.ok());
