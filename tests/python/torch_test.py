@@ -2,6 +2,7 @@
 """spargejit.torch on the CPU: values and gradients, tracing, and models whose
 attention is replaced. Skipped where PyTorch is not installed.
 """
+import copy
 import os
 import sys
 import tempfile
@@ -245,6 +246,36 @@ class ReplaceTest(unittest.TestCase):
         with sparse.replace_attention(self.model, lambda name, index: CONFIG if index >= 2 else None, min_length=200):
             torch.testing.assert_close(self.run_model(), by_name, rtol=0, atol=0)
         self.assertGreater(relative_l2(by_name, plain), 1e-4)
+
+    def test_of_several_the_last_counts(self):
+        few = CONFIG.replaced(top_k=0.01, top_p=0.0)
+        plain, results = self.run_model(), []
+        for config in (CONFIG, few):
+            with sparse.replace_attention(self.model, config, min_length=200):
+                results.append(self.run_model())
+        self.assertGreater(relative_l2(results[1], results[0]), 1e-4)
+        for order in ((0, 1), (1, 0)):
+            handles = [sparse.replace_attention(self.model, config, min_length=200) for config in (CONFIG, few)]
+            torch.testing.assert_close(self.run_model(), results[1], rtol=0, atol=0)
+            handles[order[0]].remove()
+            torch.testing.assert_close(self.run_model(), results[order[1]], rtol=0, atol=0)
+            handles[order[1]].remove()
+            with sparse.replace_attention(Model(), CONFIG, min_length=200):  # another's is none of this one's
+                torch.testing.assert_close(self.run_model(), plain, rtol=0, atol=0)
+
+    def test_a_deep_copy_runs_its_own_weights(self):
+        with sparse.replace_attention(self.model, CONFIG, min_length=200, dense_steps=1) as handle:
+            twin = copy.deepcopy(self.model)
+            with torch.no_grad():
+                for parameter in twin.parameters():
+                    parameter.mul_(1.5)
+                for _ in range(2):
+                    of_twin = twin(self.x, self.text)
+            self.assertEqual(handle.schedule.calls, 0)
+            self.model.load_state_dict(twin.state_dict())
+            for _ in range(2):
+                of_model = self.run_model()
+            torch.testing.assert_close(of_twin, of_model, rtol=0, atol=0)
 
     def test_first_steps_are_dense(self):
         plain = self.run_model()

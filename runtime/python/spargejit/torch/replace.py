@@ -41,21 +41,43 @@ class Replacement:
         self.remove()
 
 
-def _wrap_forward(module, layer):
-    """Runs module.forward() under an Interception; gives a function that undoes it."""
-    original = module.forward  # of the class, or somebody else's wrapper
-    was_own = "forward" in vars(module)
+class _SparseForward:
+    """A module's forward() under the layer that came last. An object and no closure, so
+    that a deep copy of the model runs the copy's own forward(), with a schedule and
+    statistics of its own."""
 
-    def forward(*args, **kwargs):
-        with Interception(layer):
-            return original(*args, **kwargs)
+    def __init__(self, module):
+        self.module, self.layers = module, []
+        self.own = vars(module).get("forward")  # somebody else's wrapper; None: the class's function
+
+    def __call__(self, *args, **kwargs):
+        if not self.layers:  # undone, and still called by a wrapper that came later
+            return self.run(*args, **kwargs)
+        with Interception(self.layers[-1]):
+            return self.run(*args, **kwargs)
+
+    def run(self, *args, **kwargs):
+        if self.own is not None:
+            return self.own(*args, **kwargs)
+        return type(self.module).forward(self.module, *args, **kwargs)
+
+
+def _wrap_forward(module, layer):
+    """Runs module.forward() under an Interception; gives a function that undoes it, in
+    whatever order several are undone."""
+    forward = module.forward
+    if not isinstance(forward, _SparseForward):
+        forward = module.forward = _SparseForward(module)
+    forward.layers.append(layer)
 
     def undo():
-        if was_own:
-            module.forward = original
+        forward.layers.remove(layer)
+        if forward.layers or vars(module).get("forward") is not forward:
+            return
+        if forward.own is not None:
+            module.forward = forward.own
         else:
             del module.forward
-    module.forward = forward
     return undo
 
 
@@ -86,6 +108,7 @@ def replace_attention(model, config=None, *, min_length=1024, select=default_sel
     "raise", or "dense".
 
     Gives a Replacement; its remove() undoes it. ValueError where `select` takes nothing.
+    Of several for one module the last counts, until it is removed.
     """
     modules = innermost_modules(model, select)
     if not modules:
