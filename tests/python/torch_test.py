@@ -155,6 +155,37 @@ class OpsTest(unittest.TestCase):
             o = sparse.attention(*inputs(), CONFIG)
         self.assertEqual((type(o).__name__, o.shape), ("FakeTensor", (1, 2, 300, 64)))
 
+    def test_derivatives_that_there_are_not_are_refused(self):
+        q, k, v = inputs(requires_grad=True)
+        slope, = torch.autograd.grad(sparse.attention(q, k, v, CONFIG).square().sum() + q.pow(3).sum(), q,
+                                     create_graph=True)
+        with self.assertRaisesRegex(NotImplementedError, "second"):
+            slope.square().sum().backward()
+        values = [x.detach() for x in (q, k, v)]
+        for function in (sparse.attention, sparse.attention_with_lse):
+            with self.assertRaisesRegex(NotImplementedError, "forward-mode"):
+                torch.func.jvp(lambda x: function(x, *values[1:], CONFIG)[0], (values[0],), (values[1],))
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(values[0], values[1])
+            with self.assertRaisesRegex(NotImplementedError, "forward-mode"):
+                sparse.attention(dual, *values[1:], CONFIG)
+            sparse.attention(*values, CONFIG)  # nothing is asked of this one
+
+    def test_devices_that_differ_are_refused(self):
+        # The dispatcher would ask the fake kernel, and hand out memory that nobody wrote.
+        q, k, v = inputs()
+        on_meta = k.to("meta")
+        for leaf in (q, q.clone().requires_grad_()):
+            for arguments in ((leaf, on_meta, v), (leaf, k, on_meta), (on_meta, leaf, v)):
+                with self.assertRaises(ValueError):
+                    sparse.attention(*arguments, CONFIG)
+        with self.assertRaisesRegex(ValueError, "k.device"):
+            sparse.select_blocks(q, on_meta, CONFIG)
+        lists = sparse.select_blocks(q, k, CONFIG)
+        with self.assertRaisesRegex(ValueError, "counts.device"):
+            sparse.block_sparse_attention(q.requires_grad_(), k, v, lists._replace(counts=lists.counts.to("meta")))
+        self.assertEqual(sparse.attention(*[x.to("meta").requires_grad_() for x in (q, k, v)], CONFIG).shape, q.shape)
+
     def test_refusals_carry_the_library_s_message(self):
         q, k, v = inputs(requires_grad=True)
         with self.assertRaisesRegex(ValueError, "config.topK"):

@@ -8,6 +8,7 @@ dispatcher, which would take longer than all the rest on the host.
 import functools
 
 import torch
+from torch.autograd import forward_ad
 
 from .. import calls
 from ..arrays import TorchTensors
@@ -80,7 +81,17 @@ def _attention(q, k, v, indices, counts, block_mask, top_k_by_head, top_p_by_hea
     return forward.o, forward.lse, nothing, nothing.clone()
 
 
+def _check_devices(q, **others):
+    """What no kernel sees: with one tensor of the device meta the dispatcher asks for
+    shapes alone, and the others' owners would be given memory that nothing wrote."""
+    for name, tensor in others.items():
+        if tensor is not None and tensor.device != q.device:
+            raise ValueError(f"{name}.device: expected {q.device} as q, got {tensor.device}")
+
+
 def _fake_attention(q, k, v, indices, counts, block_mask, top_k_by_head, top_p_by_head, *values):
+    _check_devices(q, k=k, v=v, indices=indices, counts=counts, block_mask=block_mask, top_k_by_head=top_k_by_head,
+                   top_p_by_head=top_p_by_head)
     config = _config_from(values)
     shapes = _list_shapes(q, k, config) if _makes_lists(indices, config) else ((0,), (0,))
     return (q.new_empty(q.shape), q.new_empty(q.shape[:3], dtype=torch.float32),
@@ -106,6 +117,7 @@ def _attention_backward(dout, dlse, q, k, v, o, lse, indices, counts, *values):
 
 
 def _fake_attention_backward(dout, dlse, q, k, v, o, lse, indices, counts, *values):
+    _check_devices(q, k=k, v=v, dout=dout, o=o, lse=lse, dlse=dlse, indices=indices, counts=counts)
     return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
 
 
@@ -115,6 +127,7 @@ def _select_blocks(q, k, top_k_by_head, top_p_by_head, *values):
 
 
 def _fake_select_blocks(q, k, top_k_by_head, top_p_by_head, *values):
+    _check_devices(q, k=k, top_k_by_head=top_k_by_head, top_p_by_head=top_p_by_head)
     return tuple(q.new_empty(shape, dtype=torch.int32) for shape in _list_shapes(q, k, _config_from(values)))
 
 
@@ -139,6 +152,11 @@ def _backward(ctx, dout, dlse, _indices, _counts):
     return *gradients, *nothing
 
 
+def _no_second_derivative(ctx, *_):
+    raise NotImplementedError("spargejit::attention has a first derivative only: expected no second one, got a backward "
+                              "pass through its gradient (create_graph=True)")
+
+
 for _name, _function, _fake in (("attention", _attention, _fake_attention),
                                 ("attention_backward", _attention_backward, _fake_attention_backward),
                                 ("select_blocks", _select_blocks, _fake_select_blocks)):
@@ -146,6 +164,8 @@ for _name, _function, _fake in (("attention", _attention, _fake_attention),
         _LIBRARY.impl(_name, _function, _key)
     torch.library.register_fake(f"spargejit::{_name}", _fake, lib=_LIBRARY)
 torch.library.register_autograd("spargejit::attention", _backward, setup_context=_setup_context, lib=_LIBRARY)
+# Without it torch would warn, and take this part of the second derivative as 0.
+torch.library.register_autograd("spargejit::attention_backward", _no_second_derivative, lib=_LIBRARY)
 
 _functorch_level = getattr(torch._C._functorch, "maybe_current_level", lambda: None)
 _mode_count = torch._C._len_torch_dispatch_stack
@@ -171,6 +191,13 @@ def _autocast(*tensors):
     return tensors
 
 
+def _refuse_tangents(*tensors):
+    """A custom op drops them, and the derivative would read as 0."""
+    if any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors):
+        raise NotImplementedError("spargejit::attention has no forward-mode derivative: expected no tangents of q, k, "
+                                  "v (torch.func.jvp, torch.autograd.forward_ad), got one")
+
+
 def _call(q, k, v, config, lists, block_mask, top_k_by_head, top_p_by_head, settings):
     indices, counts = (None, None) if lists is None else (lists.indices, lists.counts)
     return torch.ops.spargejit.attention(q, k, v, indices, counts, block_mask, top_k_by_head, top_p_by_head,
@@ -184,6 +211,8 @@ def attention(q, k, v, config=None, *, lists=None, block_mask=None, top_k_by_hea
     is_compiling = torch.compiler.is_compiling()
     if is_compiling or _any_autocast():
         q, k, v = _autocast(q, k, v)
+    if not is_compiling and forward_ad._current_level >= 0:
+        _refuse_tangents(q, k, v)
     if not is_compiling and _goes_direct(q, k, v):
         o = torch.empty_like(q)
         calls.attend(o, q, k, v, config_of(config, settings), None, lists, block_mask, top_k_by_head, top_p_by_head,
@@ -196,6 +225,8 @@ def attention_with_lse(q, k, v, config=None, *, lists=None, block_mask=None, top
                        **settings):
     """(o, lse), both differentiable; lse float32 [batch, q_heads, q_len]."""
     q, k, v = _autocast(q, k, v)
+    if not torch.compiler.is_compiling() and forward_ad._current_level >= 0:
+        _refuse_tangents(q, k, v)
     return _call(q, k, v, config, lists, block_mask, top_k_by_head, top_p_by_head, settings)[:2]
 
 
