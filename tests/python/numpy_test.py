@@ -104,6 +104,33 @@ class NumpyTest(unittest.TestCase):
         expected, _, _ = reference.attention(q, k, v, reference.visible(300, 300))
         self.expect_close(memory.swapaxes(1, 2), expected, BOUNDS["float32"])
 
+    def test_arrays_that_are_not_what_they_seem(self):
+        q, k, v = self.inputs(q_len=100, kv_len=100)
+        swapped = q.astype(q.dtype.newbyteorder())
+        for arguments in ((swapped, k, v), (q, k, swapped[:, :2])):
+            with self.assertRaisesRegex(ValueError, "byte order"):
+                spargejit.attention(*arguments)
+        out = numpy.zeros_like(q)
+        out.flags.writeable = False
+        with self.assertRaisesRegex(ValueError, "o: expected memory that may be written"):
+            spargejit.attention(q, k, v, out=out)
+        self.assertFalse(out.any())
+        forward = spargejit.attention_forward(q, k, v)
+        for array in (q, k, v, forward.o, forward.lse):
+            array.flags.writeable = False  # what is read may be
+        spargejit.attention_backward(q, k, v, forward, forward.o)
+        with self.assertRaisesRegex(ValueError, "dk: expected memory that may be written"):
+            spargejit.attention_backward(q, k, v, forward, q, out=(numpy.empty_like(q), k, numpy.empty_like(v)))
+
+    def test_arrays_without_elements(self):
+        for batch, length in ((0, 100), (2, 0)):
+            x = numpy.empty((batch, 2, length, 64), numpy.float32)
+            forward = spargejit.attention_forward(x, x, x)
+            self.assertEqual(forward.o.shape, x.shape)
+            for slope in spargejit.attention_backward(x, x, x, forward, x):
+                self.assertEqual(slope.shape, x.shape)
+        self.assertFalse(spargejit.attention(self.draw(2, 2, 100, 64), x, x).any())  # no key: rows of 0
+
     def test_shares_by_head(self):
         q, k, v = self.inputs()
         by_head = numpy.array([0.125, 0.25, 0.5, 1], numpy.float32)

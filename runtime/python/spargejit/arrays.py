@@ -35,13 +35,21 @@ class NumpyArrays:
         if code is None:
             raise ValueError(f"expected float32, float16, bfloat16 (ml_dtypes, or its bits in uint16), int32 or bool, "
                              f"got an array of {name}")
+        if not array.dtype.isnative:
+            raise ValueError(f"expected this machine's byte order, got {array.dtype.str}; array.astype({name!r}) has it")
         size = array.itemsize
         if any(stride % size for stride in array.strides):
             raise ValueError(f"expected strides of whole elements ({size} bytes), got {array.strides}")
         if not array.flags.aligned:
             raise ValueError("expected an array aligned for its type")
-        pack_view(buffer, offset, array.ctypes.data, code, array.shape, [stride // size for stride in array.strides],
-                  0, 0)
+        # NumPy's own strides of an array without elements are 0, or anything.
+        strides = [stride // size for stride in array.strides] if array.size else dlpack.dense_strides(array.shape)
+        pack_view(buffer, offset, array.ctypes.data, code, array.shape, strides, 0, 0)
+
+    @staticmethod
+    def check_writable(array):
+        if not array.flags.writeable:
+            raise ValueError("expected memory that may be written, got a read-only array")
 
     @staticmethod
     def empty(like, shape, code=None):

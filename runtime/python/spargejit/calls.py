@@ -127,8 +127,7 @@ def attention_forward(q, k, v, config=None, *, lists=None, block_mask=None, top_
         made = _new_lists(frame, q, k, config)
     library = functions()
     library.check(library.attention(
-        frame.tensor("o", o), frame.tensor("q", q), frame.tensor("k", k), frame.tensor("v", v),
-        frame.config(config, q, stream, lists, block_mask, top_k_by_head, top_p_by_head),
+        *frame.call(o, q, k, v), frame.config(config, q, stream, lists, block_mask, top_k_by_head, top_p_by_head),
         frame.outputs(frame.tensor("lse", lse), frame.lists("lists", made))))
     return Forward(o, lse, made if lists is None else lists)
 
@@ -139,7 +138,7 @@ def attention_backward(q, k, v, forward, dout, config=None, *, dlse=None, out=No
     config = config_of(config, settings)
     frame = Frame(q)
     dq, dk, dv = [frame.framework.empty(like, like.shape) for like in (q, k, v)] if out is None else out
-    saved = frame.saved(frame.tensor("o", forward.o), frame.tensor("lse", forward.lse),
+    saved = frame.saved(frame.tensor("o", forward.o, is_read=True), frame.tensor("lse", forward.lse, is_read=True),
                         frame.lists("lists", forward.lists))
     library = functions()
     library.check(library.attention_backward(

@@ -23,6 +23,15 @@ _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
+def dense_strides(shape):
+    """Those of a row-major tensor."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.insert(0, step)
+        step *= max(size, 1)
+    return strides
+
+
 def view_of(array):
     """What the array's capsule says. The capsule is not taken over, so that the
     array's owner frees it; the memory lives as long as the array."""
@@ -35,13 +44,7 @@ def view_of(array):
     if tensor.device_type not in (_CPU, _CUDA, _CUDA_HOST):
         raise ValueError(f"expected memory of the CPU or of CUDA, got DLPack's device {tensor.device_type}")
     shape = tuple(tensor.shape[:tensor.ndim])
-    if tensor.strides:
-        strides = tuple(tensor.strides[:tensor.ndim])
-    else:
-        strides, step = [], 1
-        for size in reversed(shape):
-            strides.insert(0, step)
-            step *= size
+    strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else dense_strides(shape)
     is_cuda = tensor.device_type == _CUDA
     return View((tensor.data or 0) + tensor.byte_offset, dtype, shape, tuple(strides), int(is_cuda),
                 tensor.device_id if is_cuda else 0)

@@ -9,6 +9,7 @@ from .arrays import TENSOR_SIZE, framework_of
 from .config import CONFIG_SIZE
 
 _SLOTS = ("o", "q", "k", "v", "lse", "dout", "dlse", "dq", "dk", "dv", "top_k_by_head", "top_p_by_head", "block_mask")
+_RESULTS = frozenset(("o", "lse", "dq", "dk", "dv"))
 _OFFSETS = {name: i * TENSOR_SIZE for i, name in enumerate(_SLOTS)}
 # SpargejitLists: two tensors and four numbers.
 _LISTS_SIZE = 2 * TENSOR_SIZE + 32
@@ -32,13 +33,18 @@ class Frame:
         self._buffer = _Buffer()
         self._base = ctypes.addressof(self._buffer)
 
-    def tensor(self, name, array):
-        """0 for None."""
+    def tensor(self, name, array, is_read=False):
+        """0 for None. Results are checked to be writable, but for those that are read
+        (o and lse of a forward pass)."""
         if array is None:
             return 0
         offset = _OFFSETS[name]
         try:
             self.framework.pack(array, self._buffer, offset)
+            if name in _RESULTS and not is_read:
+                check_writable = getattr(self.framework, "check_writable", None)
+                if check_writable is not None:
+                    check_writable(array)
         except AttributeError:
             raise TypeError(f"{name}: expected a tensor of the same framework as q, got "
                             f"{type(array).__name__}") from None
