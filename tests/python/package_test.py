@@ -50,6 +50,9 @@ class ImportTest(unittest.TestCase):
         code = ("import spargejit.library as library\nlibrary.ABI_VERSION = 2\n"
                 "try: library.functions()\nexcept ImportError as error: print(error)")
         self.assertIn("expected version 2 of the binary interface, got 1", run_python(code)[1])
+        import _ctypes  # a shared library of something else
+        code = "import spargejit\ntry: spargejit.info()\nexcept ImportError as error: print(error)"
+        self.assertIn("expected spargejit's library", run_python(code, {"SPARGEJIT_LIBRARY": _ctypes.__file__})[1])
 
 
 class WheelTest(unittest.TestCase):

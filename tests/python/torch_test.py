@@ -278,6 +278,13 @@ class ReplaceTest(unittest.TestCase):
             torch.testing.assert_close(self.run_model(), by_name, rtol=0, atol=0)
         self.assertGreater(relative_l2(by_name, plain), 1e-4)
 
+    def test_configs_that_fit_no_layer_are_refused(self):
+        for config, error in (([CONFIG], ValueError), ([CONFIG] * 5, ValueError), ("topk", TypeError),
+                              ({"*": 0.1}, TypeError)):
+            with self.assertRaisesRegex(error, "config: expected"):
+                sparse.replace_attention(self.model, config)
+        self.assertNotIn("forward", vars(self.model.blocks[0]["self"]))
+
     def test_of_several_the_last_counts(self):
         few = CONFIG.replaced(top_k=0.01, top_p=0.0)
         plain, results = self.run_model(), []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """AttentionConfig: everything about a call that is no tensor."""
 import ctypes
+import operator
 import struct
 
 # SpargejitConfig of spargejit/c.h.
@@ -17,9 +18,11 @@ class AttentionConfig:
 
     method: "spargeattention2", "topk", "topp", "dense", "block_sparse", or the path
     of a method file (ends in ".mlir").
-    top_k: share of key blocks kept by rank. top_p: probability mass kept.
-    mask_block: query rows and keys of one block of the mask.
-    causal: query i sees keys j <= i + kv_len - q_len.
+    top_k: share of key blocks kept by rank, from 0 to 1 (0.03). top_p: probability
+    mass kept, from 0 to 1 (0.2).
+    mask_block: query rows (64 or 128) and keys (16, 32, 64 or 128) of one block of
+    the mask; (128, 64).
+    causal: query i sees keys j <= i + kv_len - q_len (False).
     scale: factor on q·k; None for 1/sqrt(head_dim).
     dense_keys, dense_rows: [begin, end) of tokens that all attend to, and that
     attend to all.
@@ -39,10 +42,15 @@ class AttentionConfig:
         self.__dict__.update(self.FIELDS)
         self.__dict__.update(settings)
         for name in ("mask_block", "dense_keys", "dense_rows"):
-            value = tuple(getattr(self, name))
-            if len(value) != 2:
-                raise ValueError(f"{name}: expected two numbers, got {value}")
-            self.__dict__[name] = value
+            value = getattr(self, name)
+            try:
+                first, second = map(operator.index, value)
+            except (TypeError, ValueError):
+                raise ValueError(f"{name}: expected two integers, got {value!r}") from None
+            self.__dict__[name] = first, second
+        for name in ("method", "custom_source"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name}: expected a str, got {getattr(self, name)!r}")
         if self.tune not in ("off", "first_use"):
             raise ValueError(f"tune: expected 'off' or 'first_use', got {self.tune!r}")
 
@@ -87,10 +95,25 @@ class AttentionConfig:
         self.__dict__["_texts"] = texts  # their memory lives as long as this
         addresses = [ctypes.cast(text, ctypes.c_void_p).value for text in texts]
         has_scale = self.scale is not None
-        return _LAYOUT.pack(
-            CONFIG_SIZE, 0, *addresses, float(self.top_k), float(self.top_p), float(self.scale) if has_scale else 0.0,
-            0, 0, 0, 0, *self.dense_keys, *self.dense_rows, *self.mask_block, int(has_scale), int(self.causal),
-            int(self.validate_lists), self.threads, int(self.tune == "first_use"), 0)
+        numbers = [self._number(name, float, "a number") for name in ("top_k", "top_p")]
+        numbers.append(self._number("scale", float, "a number or None") if has_scale else 0.0)
+        flags = [self._number(name, int, "a bool") for name in ("causal", "validate_lists")]
+        threads = self._number("threads", operator.index, "an integer")
+        try:
+            return _LAYOUT.pack(
+                CONFIG_SIZE, 0, *addresses, *numbers, 0, 0, 0, 0, *self.dense_keys, *self.dense_rows, *self.mask_block,
+                int(has_scale), *flags, threads, int(self.tune == "first_use"), 0)
+        except struct.error:
+            raise ValueError("dense_keys, dense_rows, mask_block, threads: expected integers of 64 bits, and of 32 for "
+                             f"threads, got {self.dense_keys}, {self.dense_rows}, {self.mask_block}, {threads}"
+                             ) from None
+
+    def _number(self, name, kind, expected):
+        value = getattr(self, name)
+        try:
+            return kind(value)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name}: expected {expected}, got {value!r}") from None
 
 
 def _config_from(settings):

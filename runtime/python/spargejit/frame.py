@@ -7,6 +7,7 @@ import struct
 
 from .arrays import TENSOR_SIZE, framework_of
 from .config import CONFIG_SIZE
+from .lists import BlockLists
 
 _SLOTS = ("o", "q", "k", "v", "lse", "dout", "dlse", "dq", "dk", "dv", "top_k_by_head", "top_p_by_head", "block_mask")
 _RESULTS = frozenset(("o", "lse", "dq", "dk", "dv"))
@@ -65,13 +66,25 @@ class Frame:
     def lists(self, name, lists):
         if lists is None:
             return 0
+        if not isinstance(lists, BlockLists):
+            raise TypeError(f"lists: expected BlockLists, got {type(lists).__name__}")
         offset = _LISTS[name]
+        for field, place in (("indices", offset), ("counts", offset + TENSOR_SIZE)):
+            array = getattr(lists, field)
+            try:
+                self.framework.pack(array, self._buffer, place)
+            except AttributeError:
+                raise TypeError(f"lists.{field}: expected a tensor of the same framework as q, got "
+                                f"{type(array).__name__}") from None
+            except ValueError as error:
+                raise ValueError(f"lists.{field}: {error}") from None
         try:
-            self.framework.pack(lists.indices, self._buffer, offset)
-            self.framework.pack(lists.counts, self._buffer, offset + TENSOR_SIZE)
-        except ValueError as error:
-            raise ValueError(f"lists: {error}") from None
-        _LIST_NUMBERS.pack_into(self._buffer, offset + 2 * TENSOR_SIZE, *lists.mask_block, lists.q_len, lists.kv_len)
+            block_q, block_kv = lists.mask_block
+            _LIST_NUMBERS.pack_into(self._buffer, offset + 2 * TENSOR_SIZE, block_q, block_kv, lists.q_len,
+                                    lists.kv_len)
+        except (TypeError, ValueError, struct.error):
+            raise ValueError("lists: expected two integers in mask_block, one in q_len and one in kv_len, got "
+                             f"{lists.mask_block}, {lists.q_len} and {lists.kv_len}") from None
         return self._base + offset
 
     def outputs(self, lse, lists):

@@ -62,7 +62,11 @@ class Functions:
         self._add("set_log_callback", [_LOG_CALLBACK, ctypes.c_void_p], None)
 
     def _add(self, name, arguments, result):
-        function = getattr(self._library, "spargejit_" + name)
+        try:
+            function = getattr(self._library, "spargejit_" + name)
+        except AttributeError as error:
+            raise ImportError(f"{self._library._name}: expected spargejit's library, which has spargejit_{name}, got "
+                              "one without") from error
         function.argtypes, function.restype = arguments, result
         setattr(self, name, function)
 
@@ -108,6 +112,9 @@ def set_log(callback):
         functions().set_log_callback(_LOG_CALLBACK(), None)
         _log_callback = None
         return
+
+    if not callable(callback):
+        raise TypeError(f"callback: expected a function (level, line) or None, got {type(callback).__name__}")
 
     def receive(_, level, line):
         callback(_LOG_LEVELS[level], line.decode(errors="replace"))

@@ -6,7 +6,7 @@ import threading
 
 import torch
 
-from ..config import DEFAULT
+from ..config import DEFAULT, AttentionConfig
 from .sdpa import refusal, scaled_dot_product_attention
 from .statistics import Measurement
 
@@ -50,6 +50,8 @@ class Layer:
     def __init__(self, name, config, schedule, min_length, on_refusal="raise", statistics=None):
         if on_refusal not in ("raise", "dense"):
             raise ValueError(f"on_refusal: expected 'raise' or 'dense', got {on_refusal!r}")
+        if config is not None and not isinstance(config, AttentionConfig):
+            raise TypeError(f"config: expected an AttentionConfig or None for layer {name!r}, got {config!r}")
         self.name, self.config, self.schedule, self.min_length = name, config, schedule, min_length
         self.on_refusal, self.statistics = on_refusal, statistics
         self.sparse_calls = 0  # outside of compiled code
@@ -136,8 +138,8 @@ def unroute_sdpa():
             torch.nn.functional.scaled_dot_product_attention = _SDPA
 
 
-def layer_configs(config):
-    """A function (name, index) -> AttentionConfig or None from what users give: a
+def layer_configs(config, layers):
+    """For that many layers a function (name, index) -> AttentionConfig or None from what users give: a
     config for all, a function, a dict of name patterns (fnmatch; the first that
     matches counts, and layers without one stay dense), or a list by index."""
     from fnmatch import fnmatchcase
@@ -148,5 +150,8 @@ def layer_configs(config):
     if isinstance(config, dict):
         return lambda name, _: next((value for pattern, value in config.items() if fnmatchcase(name, pattern)), None)
     if isinstance(config, (list, tuple)):
+        if len(config) != layers:
+            raise ValueError(f"config: expected one for each of the {layers} attention layers, got a list of "
+                             f"{len(config)}")
         return lambda _, index: config[index]
     return lambda *_: config

@@ -43,6 +43,8 @@ def _config_from(values):
 def _values_of(config, settings):
     """The other way, in words that Dynamo follows. Scalars become what the schemas
     say: True is no share, nor is 1 a float."""
+    if not torch.compiler.is_compiling():
+        config, settings = config_of(config, settings), {}
     for name in settings:
         if name not in _FIELDS:
             raise TypeError(f"expected settings among {', '.join(_FIELDS)}, got {name}")
