@@ -184,6 +184,11 @@ class FakeModulesTest(unittest.TestCase):
             ours.install(nn.Linear(2, 2))
         with self.assertRaisesRegex(ValueError, "processor"):
             ours.install(type("WanTransformer3DModel", (nn.Module,), {})())
+        model = transformer("LTXVideoTransformer3DModel", *CASES["LTXVideoTransformer3DModel"][:2])
+        with ours.install(model, FEW):
+            with self.assertRaisesRegex(ValueError, "an earlier install"):
+                ours.install(model, FEW)
+        ours.install(model, FEW).remove()
 
 
 def small_models():

@@ -134,6 +134,9 @@ def install(transformer, config=None, *, min_length=1024, dense_steps=0, calls_p
     modules = [(name, module) for name, module in transformer.named_modules() if _is_attention(name, module)]
     if not modules:
         raise ValueError(f"transformer: expected modules with a processor in {type(transformer).__name__}, got none")
+    if any(isinstance(module.processor, SparseProcessor) for _, module in modules):
+        raise ValueError("transformer: expected its own processors, got sparse ones; remove() of the handle that an "
+                         "earlier install() gave restores them")
     config_for, schedule, shared = layer_configs(config, len(modules)), Schedule(dense_steps, calls_per_step), {}
     figures = Statistics() if statistics else None
     layers = [Layer(name, config_for(name, index), schedule, min_length, statistics=figures)
