@@ -362,11 +362,13 @@ class ReplaceTest(unittest.TestCase):
         self.assertEqual([row["step"] for row in rows], [0, 0, 1, 1])
         for row in rows:
             self.assertTrue(0 < row["density"] < 1 and row["density"] < row["recall"] + 0.3 and row["recall"] <= 1.0001)
-        with sparse.replace_attention(self.model, method_all(), min_length=200, statistics=True) as handle:
-            self.run_model()
-        for row in handle.statistics.rows:
-            self.assertAlmostEqual(row["recall"], 1, places=4)
-            self.assertEqual(row["density"], 1)
+        for config in (spargejit.AttentionConfig(method="dense"), method_all()):
+            with sparse.replace_attention(self.model, config, min_length=200, statistics=True) as handle:
+                self.run_model()
+            self.assertEqual(len(handle.statistics.rows), 2)
+            for row in handle.statistics.rows:
+                self.assertAlmostEqual(row["recall"], 1, places=4)
+                self.assertEqual(row["density"], 1)
         try:
             import matplotlib  # noqa: F401
         except ImportError:

@@ -72,13 +72,16 @@ class Measurement:
         if scale is not None:
             settings["scale"] = scale
         milliseconds, o = self._timed(query, lambda: attention(query, key, value, self.layer.config, **settings))
+        figures = {"layer": self.layer.name, "step": self.layer.schedule.step, "milliseconds": milliseconds}
+        if self.layer.config.method == "dense":  # reads every key, and has no lists
+            self.statistics.rows.append({**figures, "density": 1.0, "recall": 1.0})
+            return o
         with torch.no_grad():
             lists = select_blocks(query, key, self.layer.config, **settings)
             rows = torch.randint(query.shape[2], (_SAMPLED_ROWS,), device=query.device)
             recall = recall_of(query, key, lists, settings.get("scale", self.layer.config.scale), settings["causal"],
                                rows)
-        self.statistics.rows.append({"layer": self.layer.name, "step": self.layer.schedule.step,
-                                     "density": lists.density(), "recall": recall, "milliseconds": milliseconds})
+        self.statistics.rows.append({**figures, "density": lists.density(), "recall": recall})
         return o
 
     @staticmethod
