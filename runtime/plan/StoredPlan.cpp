@@ -3,6 +3,7 @@
 // Plans as JSON. Structured bindings see to it that no field is forgotten.
 #include "runtime/plan/StoredPlan.h"
 
+#include "kernels_ir/embed/EmbeddedTexts.h"
 #include "runtime/cache/JsonFields.h"
 
 #include <array>
@@ -114,9 +115,13 @@ PlanLaunch readLaunch(JsonFields &fields, std::size_t valueCount) {
 
 cache::KernelKey planKey(const Digest &textDigest,
                          const std::string &generator) {
-  return cache::KernelKey::ofFields({{"key_version", "1"},
-                                     {"plan_of", textDigest.hex()},
-                                     {"generator", generator}});
+  // A plan says which kernels are launched with which of their parameters, so
+  // that one of another version's kernels is none.
+  return cache::KernelKey::ofFields(
+      {{"key_version", "1"},
+       {"plan_of", textDigest.hex()},
+       {"kernel_texts", std::string(kernels_ir::contentHash())},
+       {"generator", generator}});
 }
 
 cache::StoredEntry entryOf(const MethodPlan &plan) {
