@@ -113,6 +113,11 @@ Result<TensorView> toView(const char *name, const SpargejitTensor *tensor) {
   if (tensor->deviceKind != SpargejitCpu && tensor->deviceKind != SpargejitCuda)
     return invalid("{}.deviceKind: expected {} or {}, got {}", name,
                    int{SpargejitCpu}, int{SpargejitCuda}, tensor->deviceKind);
+  const bool isCpu = tensor->deviceKind == SpargejitCpu;
+  if (tensor->deviceOrdinal < 0 || (isCpu && tensor->deviceOrdinal != 0))
+    return invalid("{}.deviceOrdinal: expected {}, got {}", name,
+                   isCpu ? "0, since there is one CPU" : "0 or more",
+                   tensor->deviceOrdinal);
   if (tensor->rank < 0 || tensor->rank > TensorView::kMaxRank)
     return invalid("{}.rank: expected 0 to {}, got {}", name,
                    int{TensorView::kMaxRank}, tensor->rank);
@@ -146,6 +151,11 @@ Status toConfig(const SpargejitConfig *config, CallConfig &to) {
     return from.status();
   if (from->tune != 0 && from->tune != 1)
     return invalid("config.tune: expected 0 or 1, got {}", from->tune);
+  if (from->reserved != 0)
+    return {ErrorCode::Unsupported,
+            fmt::format("config.reserved: expected 0, since this version of "
+                        "the library has no use for it, got {}",
+                        from->reserved)};
   copySettings(*from, to.config);
   for (Status status :
        {toOptional("config.topKByHead", from->topKByHead, to.config.topKByHead),

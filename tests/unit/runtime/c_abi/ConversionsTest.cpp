@@ -106,6 +106,11 @@ TEST(CAbiConfig, FieldsOfALaterVersionMustBeZero) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.code(), ErrorCode::Unsupported);
   EXPECT_NE(status.message().find("later"), std::string::npos);
+  config.later = 0;
+  config.known.reserved = 1;
+  status = toConfig(&config.known, other);
+  EXPECT_EQ(status.code(), ErrorCode::Unsupported);
+  EXPECT_EQ(status.message().find("config.reserved"), 0u) << status.message();
 
   std::memset(static_cast<void *>(&config), 0xff, sizeof config);
   ASSERT_EQ(spargejit_init_config(&config.known, sizeof config), SpargejitOk);
@@ -155,6 +160,13 @@ TEST(CAbiTensors, RefuseWhatThereIsNot) {
   bad = good;
   bad.deviceKind = 2;
   refused(&bad, "x.deviceKind: ");
+  bad = good;
+  bad.deviceOrdinal = 1; // there is one CPU
+  refused(&bad, "x.deviceOrdinal: ");
+  bad.deviceKind = SpargejitCuda;
+  EXPECT_TRUE(toView("x", &bad).ok());
+  bad.deviceOrdinal = -1;
+  refused(&bad, "x.deviceOrdinal: ");
 }
 
 TEST(CAbiTensors, ListsAreDense) {
