@@ -63,6 +63,8 @@ std::vector<std::string> kernelNames() {
 }
 
 std::string describe(const LibraryInfo &library) {
+  if (!library.sought)
+    return library.reason;
   if (!library.found)
     return "not found: " + library.reason;
   return fmt::format("{}{}", library.path,

@@ -67,7 +67,8 @@ LibraryInfo probeCudaDriver() {
   info.name = "libcuda";
   const Result<Environment> &settings = environment();
   if (!settings) {
-    info.reason = settings.status().message();
+    info.sought = false;
+    info.reason = "not looked for, since a setting is invalid";
     return info;
   }
   auto driver = cuda::Driver::open(settings->cudaDriver);
@@ -88,7 +89,8 @@ LibraryInfo probeNvrtc() {
   info.name = "libnvrtc";
   const Result<Environment> &settings = environment();
   if (!settings) {
-    info.reason = settings.status().message();
+    info.sought = false;
+    info.reason = "not looked for, since a setting is invalid";
     return info;
   }
   auto nvrtc = jit::Nvrtc::open(*settings);

@@ -23,11 +23,12 @@ int processorCount();
 
 /// A library that may be there.
 struct LibraryInfo {
-  std::string name; ///< "libcuda"
+  std::string name;   ///< "libcuda"
+  bool sought = true; ///< false where the settings cannot be read
   bool found = false;
   std::string path;    ///< where it was found
   std::string version; ///< in words, or empty when it did not say
-  std::string reason;  ///< the loader's message when it was not found
+  std::string reason;  ///< why it was not found
 };
 LibraryInfo probeCudaDriver();
 LibraryInfo probeNvrtc();
