@@ -24,7 +24,7 @@ TIME = (2000, 1, 1, 0, 0, 0)
 
 
 def read_version():
-    with open(os.path.join(HERE, NAME, "library.py"), encoding="utf-8") as file:
+    with open(os.path.join(HERE, NAME, "shared_library.py"), encoding="utf-8") as file:
         return re.search(r'^__version__ = "([^"]+)"', file.read(), re.MULTILINE).group(1)
 
 
@@ -116,10 +116,11 @@ def build_sdist(sdist_directory, config_settings=None):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--library", help="a finished libspargejit.so (default: that of the build folder)")
+    parser.add_argument("--library", dest="shared_library",
+                        help="a finished libspargejit.so (default: that of the build folder)")
     parser.add_argument("-o", "--output", required=True, help="folder for the wheel")
     args = parser.parse_args()
-    print(os.path.join(args.output, make_wheel(args.output, args.library or find_library())))
+    print(os.path.join(args.output, make_wheel(args.output, args.shared_library or find_library())))
 
 
 if __name__ == "__main__":

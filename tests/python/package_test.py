@@ -47,7 +47,7 @@ class ImportTest(unittest.TestCase):
         self.assertIn("SPARGEJIT_LIBRARY", output)
 
     def test_refuses_another_library(self):
-        code = ("import spargejit.library as library\nlibrary.ABI_VERSION = 2\n"
+        code = ("import spargejit.shared_library as library\nlibrary.ABI_VERSION = 2\n"
                 "try: library.functions()\nexcept ImportError as error: print(error)")
         self.assertIn("expected version 2 of the binary interface, got 1", run_python(code)[1])
         import _ctypes  # a shared library of something else

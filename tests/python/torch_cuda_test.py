@@ -18,6 +18,7 @@ if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0)
     sys.exit(1 if os.environ.get("SPARGEJIT_REQUIRE_GPU") == "1" else 77)
 import spargejit  # noqa: E402
 import spargejit.torch as sparse  # noqa: E402
+from torch import library as op_library  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 SEED = int(time.time())
@@ -111,8 +112,8 @@ class CudaTest(unittest.TestCase):
         self.assertEqual(o.dtype, torch.bfloat16)
         self.assertEqual(torch.autograd.grad(o.float().sum(), q)[0].dtype, torch.float32)
         q, k, v = inputs(length=300, requires_grad=True)
-        torch.library.opcheck(torch.ops.spargejit.attention.default,
-                              (q, k, v, None, None, None, None, None, *sparse.ops._values_of(CONFIG, {})))
+        op_library.opcheck(torch.ops.spargejit.attention.default,
+                           (q, k, v, None, None, None, None, None, *sparse.ops._values_of(CONFIG, {})))
 
     def test_graph_of_forward_and_backward(self):
         q, k, v = inputs(requires_grad=True)

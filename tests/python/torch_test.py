@@ -16,7 +16,7 @@ except ImportError:
 import reference  # noqa: E402
 import spargejit  # noqa: E402
 import spargejit.torch as sparse  # noqa: E402
-from torch import nn  # noqa: E402
+from torch import library as op_library, nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 CONFIG = spargejit.AttentionConfig(top_k=0.3, mask_block=(64, 32))
@@ -139,7 +139,7 @@ class OpsTest(unittest.TestCase):
     def test_ops_are_well_formed(self):
         q, k, v = inputs(length=150, requires_grad=True)
         values = sparse.ops._values_of(CONFIG, {})
-        check, ops = torch.library.opcheck, torch.ops.spargejit
+        check, ops = op_library.opcheck, torch.ops.spargejit
         check(ops.attention.default, (q, k, v, None, None, None, None, None, *values))
         dense_values = sparse.ops._values_of(None, {"method": "dense"})
         check(ops.attention.default, (q, k, v, None, None, None, None, None, *dense_values))

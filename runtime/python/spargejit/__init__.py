@@ -14,7 +14,7 @@ from ._errors import (ArtifactMissingError, CompileError, DriverError, InvalidAr
 from .calls import (Forward, attention, attention_backward, attention_forward, block_sparse_attention,
                     distillation_loss, prepare, prepare_backward, select_blocks, tuning_of, workspace_bytes)
 from .config import AttentionConfig
-from .library import __version__, counters, info, set_log
+from .shared_library import __version__, counters, info, set_log
 from .lists import BlockLists
 
 __all__ = [

@@ -16,7 +16,7 @@ from collections import namedtuple
 from .arrays import FLOAT32, INT32, framework_of
 from .config import config_of
 from .frame import Frame
-from .library import functions
+from .shared_library import functions
 from .lists import BlockLists
 
 _has_lists = {"dense": False, "spargeattention2": True, "block_sparse": True, "topk": True, "topp": True}

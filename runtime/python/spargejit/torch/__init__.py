@@ -3,8 +3,9 @@
 and attention of whole models replaced.
 """
 import torch
+from torch import library as op_library
 
-if not hasattr(torch.library, "register_autograd"):
+if not hasattr(op_library, "register_autograd"):
     raise ImportError(f"spargejit.torch: expected PyTorch 2.6 or later, got {torch.__version__}")
 
 from .ops import (attention, attention_with_lse, block_sparse_attention, prepare, select_blocks)  # noqa: E402

@@ -8,6 +8,7 @@ dispatcher, which would take longer than all the rest on the host.
 import functools
 
 import torch
+from torch import library as op_library
 from torch.autograd import forward_ad
 
 from .. import calls
@@ -19,7 +20,7 @@ from ..lists import BlockLists
 _FIELDS = tuple(AttentionConfig.FIELDS)
 _SETTINGS = ("str method, float top_k, float top_p, int[] mask_block, bool causal, float? scale, int[] dense_keys, "
              "int[] dense_rows, str custom_source, bool validate_lists, int threads, str tune")
-_LIBRARY = torch.library.Library("spargejit", "DEF")
+_LIBRARY = op_library.Library("spargejit", "DEF")
 # Lists that there are none of (dense, or those that were given) come back empty:
 # an op hands out no argument of its own.
 _LIBRARY.define("attention(Tensor q, Tensor k, Tensor v, Tensor? indices, Tensor? counts, Tensor? block_mask, "
@@ -164,10 +165,10 @@ for _name, _function, _fake in (("attention", _attention, _fake_attention),
                                 ("select_blocks", _select_blocks, _fake_select_blocks)):
     for _key in ("CPU", "CUDA"):
         _LIBRARY.impl(_name, _function, _key)
-    torch.library.register_fake(f"spargejit::{_name}", _fake, lib=_LIBRARY)
-torch.library.register_autograd("spargejit::attention", _backward, setup_context=_setup_context, lib=_LIBRARY)
+    op_library.register_fake(f"spargejit::{_name}", _fake, lib=_LIBRARY)
+op_library.register_autograd("spargejit::attention", _backward, setup_context=_setup_context, lib=_LIBRARY)
 # Without it torch would warn, and take this part of the second derivative as 0.
-torch.library.register_autograd("spargejit::attention_backward", _no_second_derivative, lib=_LIBRARY)
+op_library.register_autograd("spargejit::attention_backward", _no_second_derivative, lib=_LIBRARY)
 
 _functorch_level = getattr(torch._C._functorch, "maybe_current_level", lambda: None)
 _mode_count = torch._C._len_torch_dispatch_stack
