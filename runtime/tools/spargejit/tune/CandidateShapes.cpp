@@ -74,4 +74,16 @@ bool guardsAreIntact(const Tensor &guarded) {
   return true;
 }
 
+Status moveTo(Device device, std::initializer_list<Tensor *> tensors) {
+  for (Tensor *tensor : tensors) {
+    if (tensor->view().device == device)
+      continue;
+    auto copy = tensor->copyTo(device);
+    if (!copy.ok())
+      return copy.status();
+    *tensor = *std::move(copy);
+  }
+  return Status();
+}
+
 } // namespace spargejit::tool

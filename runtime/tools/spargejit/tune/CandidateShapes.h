@@ -7,6 +7,7 @@
 #include "autotune/db/ProblemLists.h"
 #include "spargejit/tensor.h"
 
+#include <initializer_list>
 #include <vector>
 
 namespace spargejit::tool {
@@ -26,5 +27,9 @@ TensorView insideOf(const Tensor &guarded);
 
 /// True when all of the spare rows are as they were poisoned.
 bool guardsAreIntact(const Tensor &guarded);
+
+/// Puts copies in the memory of `device` in the place of tensors elsewhere.
+/// OutOfResources, DriverError.
+Status moveTo(Device device, std::initializer_list<Tensor *> tensors);
 
 } // namespace spargejit::tool

@@ -47,15 +47,11 @@ struct CheckedCall {
   /// A copy of the tensors on `device`; the lists with them.
   Result<CheckedCall> on(Device device) const {
     CheckedCall there = *this;
-    for (Tensor *tensor : {&there.q, &there.k, &there.v, &there.o, &there.lse,
-                           &there.lists.indices, &there.lists.counts}) {
-      if (tensor->view().device == device)
-        continue;
-      auto copy = tensor->copyTo(device);
-      if (!copy.ok())
-        return copy.status();
-      *tensor = *std::move(copy);
-    }
+    Status status =
+        moveTo(device, {&there.q, &there.k, &there.v, &there.o, &there.lse,
+                        &there.lists.indices, &there.lists.counts});
+    if (!status.ok())
+      return status;
     return there;
   }
 };

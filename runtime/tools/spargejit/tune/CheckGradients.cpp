@@ -67,15 +67,10 @@ Result<Inputs> makeInputs(const ProblemShape &shape, std::uint64_t seed) {
 
 /// The same in the memory of `device`.
 Result<Inputs> inputsOn(Inputs inputs, Device device) {
-  for (Tensor *tensor : {&inputs.q, &inputs.k, &inputs.v, &inputs.dO,
-                         &inputs.lists.indices, &inputs.lists.counts}) {
-    if (tensor->view().device == device)
-      continue;
-    auto copy = tensor->copyTo(device);
-    if (!copy.ok())
-      return copy.status();
-    *tensor = *std::move(copy);
-  }
+  Status status = moveTo(device, {&inputs.q, &inputs.k, &inputs.v, &inputs.dO,
+                                  &inputs.lists.indices, &inputs.lists.counts});
+  if (!status.ok())
+    return status;
   return inputs;
 }
 
@@ -118,34 +113,24 @@ Result<Gradients> gradientsBy(api::Engine &engine, const Inputs &onHost,
   auto gradients = poisonedGradients(onHost.shape);
   if (!inputs.ok() || !gradients.ok())
     return inputs.ok() ? gradients.status() : inputs.status();
-  for (Tensor &tensor : *gradients)
-    if (tensor.view().device != device) {
-      auto there = tensor.copyTo(device);
-      if (!there.ok())
-        return there.status();
-      tensor = *std::move(there);
-    }
+  auto &[dq, dk, dv] = *gradients;
+  if (Status status = moveTo(device, {&dq, &dk, &dv}); !status)
+    return status;
   const AttentionConfig config = inputs->config();
   auto forward = engine.attentionForward(inputs->q.view(), inputs->k.view(),
                                          inputs->v.view(), config);
   if (!forward.ok())
     return forward.status();
-  auto &[dq, dk, dv] = *gradients;
   Status status = engine.attentionBackwardInto(
       {insideOf(dq), insideOf(dk), insideOf(dv)}, inputs->q.view(),
       inputs->k.view(), inputs->v.view(), savedOf(*forward, *inputs),
       inputs->dO.view(), config, nullptr);
   if (status.ok())
     status = synchronise(device);
+  if (status.ok())
+    status = moveTo(Device{}, {&dq, &dk, &dv});
   if (!status.ok())
     return status;
-  for (Tensor &tensor : *gradients)
-    if (tensor.view().device != Device{}) {
-      auto back = tensor.copyTo(Device{});
-      if (!back.ok())
-        return back.status();
-      tensor = *std::move(back);
-    }
   return gradients;
 }
 
