@@ -100,23 +100,6 @@ struct Outcome {
   }
 };
 
-/// Elements that still hold the poison, and poison outside overwritten.
-void checkWritten(const HostTensor &tensor,
-                  const std::vector<std::uint16_t> &got, Outcome &outcome) {
-  std::vector<bool> isOutput(got.size(), false);
-  for (std::int64_t b = 0; b < tensor.batch; ++b)
-    for (std::int64_t h = 0; h < tensor.heads; ++h)
-      for (std::int64_t row = 0; row < tensor.length; ++row)
-        std::fill_n(isOutput.begin() +
-                        static_cast<std::ptrdiff_t>(tensor.at(b, h, row)),
-                    tensor.dim, true);
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    bool isPoison = got[i] == 0xFFFF;
-    outcome.unwritten += isOutput[i] && isPoison;
-    outcome.outside += !isOutput[i] && !isPoison;
-  }
-}
-
 /// Rows to compare: those at edges of tiles and blocks, and random ones.
 std::set<std::int64_t> sampleRows(std::int64_t length, std::int64_t count,
                                   std::mt19937_64 &engine) {
@@ -308,7 +291,9 @@ bool runCase(CudaDriver &driver, const std::string &folder,
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Outcome outcome;
-    checkWritten(*outputs[i].tensor, first[i], outcome);
+    const Written written = writtenOf(*outputs[i].tensor, first[i]);
+    outcome.unwritten += written.unwritten;
+    outcome.outside += written.outside;
     checkRows(outputs[i], first[i], trial.forward.isBfloat16,
               settings.number("rows", 8), seed, outcome);
     passed &= outcome.passed(kLargestError);

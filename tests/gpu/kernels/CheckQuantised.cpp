@@ -141,22 +141,6 @@ struct Outcome {
   std::string worstRow;
 };
 
-/// Elements of o that still hold the poison, and poison outside o overwritten.
-void checkWritten(const HostTensor &o, const std::vector<std::uint16_t> &got,
-                  Outcome &outcome) {
-  std::vector<bool> isOutput(got.size(), false);
-  for (std::int64_t head = 0; head < o.batch * o.heads; ++head)
-    for (std::int64_t row = 0; row < o.length; ++row)
-      std::fill_n(isOutput.begin() + static_cast<std::ptrdiff_t>(o.at(
-                                         head / o.heads, head % o.heads, row)),
-                  o.dim, true);
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    bool isPoison = got[i] == 0xFFFF;
-    outcome.unwritten += isOutput[i] && isPoison;
-    outcome.outside += !isOutput[i] && !isPoison;
-  }
-}
-
 /// Rows to compare: those at edges of tiles and blocks, and random ones.
 std::set<std::int64_t> sampleRows(std::int64_t length, std::int64_t count,
                                   std::mt19937_64 &engine) {
@@ -401,7 +385,9 @@ bool runCase(CudaDriver &driver, const std::string &folder,
   std::vector<std::uint16_t> got =
       launchAll(driver, launch, trial.o.buffer.size(), places,
                 settings.number("repeats", 1), outcome);
-  checkWritten(trial.o, got, outcome);
+  const Written written = writtenOf(trial.o, got);
+  outcome.unwritten += written.unwritten;
+  outcome.outside += written.outside;
   checkRows(problem, got, places.lseHost, settings.number("rows", 16), seed,
             outcome);
   double operations =

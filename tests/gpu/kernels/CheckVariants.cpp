@@ -93,23 +93,6 @@ struct Outcome {
   }
 };
 
-/// Elements of o that still hold the poison, and poison outside o overwritten.
-void checkWritten(const Trial &trial, const std::vector<std::uint16_t> &got,
-                  Outcome &outcome) {
-  std::vector<bool> isOutput(got.size(), false);
-  for (std::int64_t b = 0; b < trial.o.batch; ++b)
-    for (std::int64_t h = 0; h < trial.o.heads; ++h)
-      for (std::int64_t row = 0; row < trial.o.length; ++row)
-        std::fill_n(isOutput.begin() +
-                        static_cast<std::ptrdiff_t>(trial.o.at(b, h, row)),
-                    trial.o.dim, true);
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    bool isPoison = got[i] == 0xFFFF;
-    outcome.unwritten += isOutput[i] && isPoison;
-    outcome.outside += !isOutput[i] && !isPoison;
-  }
-}
-
 /// Rows to compare: those at edges of tiles and blocks, and random ones.
 std::set<std::int64_t> sampleRows(std::int64_t length, std::int64_t count,
                                   std::mt19937_64 &engine) {
@@ -194,7 +177,9 @@ bool runCase(CudaDriver &driver, const std::string &folder,
   std::int32_t ticketsAfter = 0;
   driver.toHost(&ticketsAfter, device.tickets, 4);
   outcome.unequal += ticketsAfter != 0;
-  checkWritten(trial, got, outcome);
+  const Written written = writtenOf(trial.o, got);
+  outcome.unwritten += written.unwritten;
+  outcome.outside += written.outside;
   checkRows(trial, got, device.lseHost, settings.number("rows", 16), seed,
             outcome);
   std::string timing;

@@ -104,6 +104,24 @@ HostTensor makeTensor(std::int64_t batch, std::int64_t heads,
 }
 
 /// Normal numbers of mean `mean`.
+Written writtenOf(const HostTensor &tensor,
+                  const std::vector<std::uint16_t> &got) {
+  std::vector<bool> isOutput(got.size(), false);
+  for (std::int64_t b = 0; b < tensor.batch; ++b)
+    for (std::int64_t h = 0; h < tensor.heads; ++h)
+      for (std::int64_t row = 0; row < tensor.length; ++row)
+        std::fill_n(isOutput.begin() +
+                        static_cast<std::ptrdiff_t>(tensor.at(b, h, row)),
+                    tensor.dim, true);
+  Written written;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const bool isPoison = got[i] == 0xFFFF;
+    written.unwritten += isOutput[i] && isPoison;
+    written.outside += !isOutput[i] && !isPoison;
+  }
+  return written;
+}
+
 void randomise(HostTensor &tensor, std::uint64_t seed, float deviation,
                float mean, bool isBfloat16) {
   forAll(tensor.batch * tensor.heads, [&](std::int64_t head) {

@@ -44,6 +44,14 @@ HostTensor makeTensor(std::int64_t batch, std::int64_t heads,
 void randomise(HostTensor &tensor, std::uint64_t seed, float deviation,
                float mean, bool isBfloat16);
 
+/// Of a tensor whose buffer was filled with 0xFF before a kernel wrote to it.
+struct Written {
+  std::int64_t unwritten = 0; ///< elements that still hold the poison
+  std::int64_t outside = 0;   ///< poison beside them that was written over
+};
+Written writtenOf(const HostTensor &tensor,
+                  const std::vector<std::uint16_t> &got);
+
 struct Trial {
   bool isBfloat16 = true, causal = false, hasLists = true;
   std::int64_t maskBlockQ = 128, maskBlockKv = 64;
