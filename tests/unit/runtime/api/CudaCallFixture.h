@@ -106,6 +106,17 @@ protected:
   void makeEngine() {
     engine_ = std::make_unique<api::Engine>(generator_, *texts_, settings_);
   }
+  /// An engine whose texts have kernels of selection for the GPU as well.
+  void addSelection() {
+    textsWithSelection_.assign(fakeTexts().begin(), fakeTexts().end());
+    for (auto [path, text] :
+         {std::pair("kernels/sm90/pool.mlir", "text of pool for sm90"),
+          std::pair("kernels/sm90/select_blocks.mlir",
+                    "text of select_blocks for sm90")})
+      textsWithSelection_.push_back({path, text});
+    texts_ = &textsWithSelection_;
+    makeEngine();
+  }
   Status run() {
     return engine_->attentionInto(o_, q_, k_, v_, config_, outputs_);
   }
@@ -158,6 +169,7 @@ protected:
 
   FakeCodeGenerator generator_;
   Environment settings_;
+  std::vector<kernels_ir::EmbeddedText> textsWithSelection_;
   const std::vector<kernels_ir::EmbeddedText> *texts_ = &fakeTexts();
   std::unique_ptr<api::Engine> engine_;
   AttentionConfig config_;

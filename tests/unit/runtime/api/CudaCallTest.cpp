@@ -331,12 +331,7 @@ TEST_F(CudaCallTest, MakesListsOfTheCallersMask) {
 // Pooling has counted, and the selection that would have cleared the counters
 // does not start.
 TEST_F(CudaCallTest, ClearsTheCountersOfACallThatFails) {
-  std::vector<kernels_ir::EmbeddedText> texts = fakeTexts();
-  texts.push_back({"kernels/sm90/pool.mlir", "text of pool for sm90"});
-  texts.push_back(
-      {"kernels/sm90/select_blocks.mlir", "text of select_blocks for sm90"});
-  texts_ = &texts;
-  makeEngine();
+  addSelection();
   fake_.onLaunch = nullptr;
   config_.method = "spargeattention2";
   ASSERT_EQ(run().message(), "");
@@ -356,12 +351,7 @@ TEST_F(CudaCallTest, ClearsTheCountersOfACallThatFails) {
 }
 
 TEST_F(CudaCallTest, ReservesTheWorkspaceOfASelection) {
-  std::vector<kernels_ir::EmbeddedText> texts = fakeTexts();
-  texts.push_back({"kernels/sm90/pool.mlir", "text of pool for sm90"});
-  texts.push_back(
-      {"kernels/sm90/select_blocks.mlir", "text of select_blocks for sm90"});
-  texts_ = &texts;
-  makeEngine();
+  addSelection();
   fake_.onLaunch = nullptr; // the launches are looked at, not run
   config_.method = "spargeattention2";
   for (TensorView *view : {&q_, &k_, &v_, &o_})
