@@ -14,6 +14,18 @@ using namespace mlir::sparge;
 static constexpr int64_t kPiece = 8, kLoads = 8;
 static constexpr int64_t kCoreRows = 8, kCoreColumns = 16;
 
+/// Code for both values of a condition that is known when the kernel runs.
+static void inBothBranches(OpBuilder &b, Location loc, Value condition,
+                           function_ref<void(bool)> emitBranch) {
+  auto branch = scf::IfOp::create(b, loc, TypeRange(), condition,
+                                  /*withElseRegion=*/true);
+  for (bool holds : {true, false}) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(holds ? branch.thenBlock() : branch.elseBlock());
+    emitBranch(holds);
+  }
+}
+
 /// Four f32 as the bytes of a word, lowest first.
 Value NvvmEmitter::toFour(ArrayRef<Value> elements) {
   return p_
@@ -69,15 +81,8 @@ void NvvmEmitter::scaleLanes(tile::ScaleRowsOp op, bool isAligned) {
 }
 
 LogicalResult NvvmEmitter::emit(tile::ScaleRowsOp op) {
-  auto branch = scf::IfOp::create(b_, p_.location(), TypeRange(),
-                                  isAligned(views_[op.getView()]),
-                                  /*withElseRegion=*/true);
-  for (bool aligned : {true, false}) {
-    OpBuilder::InsertionGuard guard(b_);
-    b_.setInsertionPointToStart(aligned ? branch.thenBlock()
-                                        : branch.elseBlock());
-    scaleLanes(op, aligned);
-  }
+  inBothBranches(b_, p_.location(), isAligned(views_[op.getView()]),
+                 [&](bool aligned) { scaleLanes(op, aligned); });
   return success();
 }
 
@@ -167,14 +172,7 @@ LogicalResult NvvmEmitter::emit(tile::ScaleCoresOp op) {
   FailureOr<Registers> factors = registersOf(op.getFactors());
   if (failed(factors))
     return failure();
-  auto branch = scf::IfOp::create(b_, p_.location(), TypeRange(),
-                                  isAligned(views_[op.getView()]),
-                                  /*withElseRegion=*/true);
-  for (bool aligned : {true, false}) {
-    OpBuilder::InsertionGuard guard(b_);
-    b_.setInsertionPointToStart(aligned ? branch.thenBlock()
-                                        : branch.elseBlock());
-    scaleColumns(op, *factors, aligned);
-  }
+  inBothBranches(b_, p_.location(), isAligned(views_[op.getView()]),
+                 [&](bool aligned) { scaleColumns(op, *factors, aligned); });
   return success();
 }
