@@ -125,16 +125,14 @@ Result<Engine::Plan> Engine::findPlan(const Call &call) {
 }
 
 Result<std::shared_ptr<const PreparedPlan>>
-Engine::findPrepared(const Call &call, const Plan &plan, PlanScope scope) {
-  // A backward pass has the lists that its forward pass had.
-  auto forward = plan->isBackward() ? findPlan(call) : Result<Plan>(plan);
-  if (!forward.ok())
-    return forward.status();
+Engine::findPrepared(const Call &call, const Plan &plan, PlanScope scope,
+                     const Plan *forward) {
   if (call.config.tune == TuneMode::OnFirstUse && scope == PlanScope::Whole &&
       !plan->isBackward())
     tuneOnFirstUse(call, plan);
-  const autotune::TuningTable::Configs *tuned = call.entry.tuning->configsFor(
-      plan::tunedProblem(**forward, call.problem, call.config));
+  const autotune::TuningTable::Configs *tuned =
+      call.entry.tuning->configsFor(plan::tunedProblem(
+          forward ? **forward : *plan, call.problem, call.config));
   auto prepared = call.entry.prepared.get(plan, call.problem.kind, scope,
                                           call.config, tuned);
   Status status = prepared.status();

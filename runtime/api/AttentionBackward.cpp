@@ -77,10 +77,10 @@ Status Engine::attentionForwardInto(const AttentionForward &into,
   return run(*call, &written);
 }
 
-Result<Engine::Plan> Engine::findBackwardPlan(const Call &call) {
+Result<Engine::PassPlans> Engine::findPassPlans(const Call &call) {
   auto forward = findPlan(call);
   if (!forward.ok())
-    return forward;
+    return forward.status();
   auto text = methods_.findBackward(plan::attendedLists(**forward) >= 0);
   if (!text.ok())
     return text.status();
@@ -88,17 +88,17 @@ Result<Engine::Plan> Engine::findBackwardPlan(const Call &call) {
   if (!plan.ok())
     return nameCommand(plan.status(), call.config, call.problem.kind,
                        call.device().target(), /*isBackward=*/true);
-  return plan;
+  return PassPlans{*std::move(forward), *std::move(plan)};
 }
 
 Status Engine::runBackward(const Call &call) {
-  auto plan = findBackwardPlan(call);
-  if (!plan.ok())
-    return plan.status();
+  auto plans = findPassPlans(call);
+  if (!plans.ok())
+    return plans.status();
   const CallTensors &tensors = call.tensors;
   Checks checks;
   checks.also(validateBackward(tensors, call.problem, call.config.method,
-                               plan::takesCallerLists(**plan),
+                               plan::takesCallerLists(*plans->backward),
                                MemoryUse::Used));
   if (checks.ok() && tensors.lists && call.config.validateLists)
     checks.also(call.device().validateEntries(*tensors.lists, call.problem,
@@ -116,7 +116,8 @@ Status Engine::runBackward(const Call &call) {
         checks.also(call.device().writeZeros(name, *view, call.config));
     return std::move(checks).status();
   }
-  auto prepared = findPrepared(call, *plan, PlanScope::Whole);
+  auto prepared =
+      findPrepared(call, plans->backward, PlanScope::Whole, &plans->forward);
   if (!prepared.ok())
     return prepared.status();
   return execute(call.device(), **prepared, call.problem, tensors, call.config,
@@ -172,13 +173,16 @@ Status Engine::prepareBackward(const TensorView &q, const TensorView &k,
   auto call = begin({&q, &k, &v, nullptr, nullptr}, config, MemoryUse::Ignored);
   if (!call.ok())
     return call.status();
-  auto plan = findBackwardPlan(*call);
-  if (!plan.ok())
-    return plan.status();
-  Status status = findPrepared(*call, *plan, PlanScope::Whole).status();
+  auto plans = findPassPlans(*call);
+  if (!plans.ok())
+    return plans.status();
+  Status status =
+      findPrepared(*call, plans->backward, PlanScope::Whole, &plans->forward)
+          .status();
   if (!status.ok())
     return status;
-  return reserve(call->device(), **plan, call->problem, call->tensors, config);
+  return reserve(call->device(), *plans->backward, call->problem, call->tensors,
+                 config);
 }
 
 Result<std::int64_t> Engine::workspaceBytes(const TensorView &q,
@@ -203,10 +207,11 @@ Engine::backwardWorkspaceBytes(const TensorView &q, const TensorView &k,
   auto call = begin({&q, &k, &v, nullptr, nullptr}, config, MemoryUse::Ignored);
   if (!call.ok())
     return call.status();
-  auto plan = findBackwardPlan(*call);
-  if (!plan.ok())
-    return plan.status();
-  return api::workspaceBytes(**plan, call->problem, call->tensors, config);
+  auto plans = findPassPlans(*call);
+  if (!plans.ok())
+    return plans.status();
+  return api::workspaceBytes(*plans->backward, call->problem, call->tensors,
+                             config);
 }
 
 } // namespace spargejit::api

@@ -120,15 +120,19 @@ private:
                      MemoryUse use);
   Result<Plan> findPlan(const Call &call);
   Result<std::shared_ptr<const PreparedPlan>>
-  findPrepared(const Call &call, const Plan &plan, PlanScope scope);
+  findPrepared(const Call &call, const Plan &plan, PlanScope scope,
+               const Plan *forward = nullptr);
   Status check(const Call &call, const MethodPlan &plan, MemoryUse use) const;
   Status run(const Call &call, BlockLists *lists);
   Result<BlockLists> listsFor(const Call &call, const MethodPlan &plan);
   Result<BlockLists> selectFor(const Call &call);
   /// Has `call` hand its lists out in memory that is there already.
   Status useListMemory(Call &call, const BlockLists &lists) const;
-  /// The backward pass of the call's method.
-  Result<Plan> findBackwardPlan(const Call &call);
+  /// A call's method and its backward pass.
+  struct PassPlans {
+    Plan forward, backward;
+  };
+  Result<PassPlans> findPassPlans(const Call &call);
   Status runBackward(const Call &call);
 
   /// What AttentionConfig::tune means: a search where no record is exact, once.
