@@ -53,6 +53,14 @@ ProblemShape shapeOf(const Workload &workload, std::int64_t maskBlockKv,
 
 } // namespace
 
+std::int64_t listedBlocks(const ProblemShape &shape) {
+  const std::int64_t blocks =
+      (shape.kvLen + shape.maskBlockKv - 1) / shape.maskBlockKv;
+  return std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(shape.density * static_cast<double>(blocks)), 1,
+      blocks);
+}
+
 std::vector<std::string> problemListNames() {
   std::vector<std::string> names;
   for (const Workload &workload : kWorkloads)

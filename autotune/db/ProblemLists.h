@@ -30,6 +30,10 @@ struct ProblemShape {
   double density = 1;
 };
 
+/// Key blocks of a row's list: as many as top-k takes of the density,
+/// trunc(density * blocks), at least one; all where density is 1.
+std::int64_t listedBlocks(const ProblemShape &shape);
+
 /// Names of the lists: "wan", "hunyuan", …
 std::vector<std::string> problemListNames();
 

@@ -8,15 +8,9 @@
 namespace spargejit::autotune {
 
 Values factsOf(const ProblemShape &problem) {
-  // As many blocks as top-k takes of this ratio: trunc(ratio * blocks).
-  const std::int64_t blocks =
-      (problem.kvLen + problem.maskBlockKv - 1) / problem.maskBlockKv;
-  const auto listed =
-      static_cast<std::int64_t>(problem.density * static_cast<double>(blocks));
-  const std::int64_t visited =
-      problem.density < 1
-          ? std::max<std::int64_t>(1, listed) * problem.maskBlockKv
-          : problem.kvLen;
+  const std::int64_t visited = problem.density < 1
+                                   ? listedBlocks(problem) * problem.maskBlockKv
+                                   : problem.kvLen;
   return {
       {"head_dim", problem.headDim},
       {"mask_block_q", problem.maskBlockQ},

@@ -5,7 +5,6 @@
 
 #include "runtime/plan/AttentionProblem.h"
 
-#include <algorithm>
 #include <random>
 
 namespace spargejit::api {
@@ -15,10 +14,7 @@ Result<BlockLists> randomLists(const autotune::ProblemShape &shape,
   const std::int64_t qBlocks = plan::blockCount(shape.qLen, shape.maskBlockQ);
   const std::int64_t kvBlocks =
       plan::blockCount(shape.kvLen, shape.maskBlockKv);
-  // As many as top-k takes of this ratio: trunc(ratio * blocks).
-  const auto count = std::clamp<std::int64_t>(
-      static_cast<std::int64_t>(shape.density * static_cast<double>(kvBlocks)),
-      1, kvBlocks);
+  const std::int64_t count = autotune::listedBlocks(shape);
   auto indices = Tensor::allocate(DataType::Int32,
                                   {shape.batch, shape.qHeads, qBlocks, count});
   auto counts =
