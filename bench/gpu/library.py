@@ -36,7 +36,7 @@ class Call:
         d_k, d_v, for a backward pass; needs `lse`."""
         import spargejit
         import torch
-        from spargejit import frame, library
+        from spargejit import frame, shared_library
         self._tensors = (q, k, v, o, lists, lse, gradients)  # kept alive
         settings = {"method": "dense"}
         if lists is not None:
@@ -55,7 +55,7 @@ class Call:
             d_o, *results = (packed.tensor(name, x) for name, x in zip(("dout", "dq", "dk", "dv"), gradients))
             saved = packed.saved(output, saved_lse, packed.lists("lists", lists))
             self._backward_arguments = (packed.gradients(*results), *inputs, saved, d_o, config, 0)
-        self._functions = library.functions()
+        self._functions = shared_library.functions()
         self._function, self._backward = self._functions.attention, self._functions.attention_backward
 
     def prepare(self):

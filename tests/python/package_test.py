@@ -2,8 +2,10 @@
 """What importing costs and needs, and the wheel: made, unpacked as pip does, and
 used without anything of this tree.
 """
+import ast
 import base64
 import csv
+import glob
 import hashlib
 import importlib.util
 import io
@@ -26,7 +28,30 @@ def run_python(code, environment=None, folder=None):
     return result.returncode, result.stdout
 
 
+def imported_names(path):
+    """(module, name) of what a program imports from the package; spargejit.torch,
+    which needs PyTorch, has tests of its own."""
+    with open(path, encoding="utf-8") as file:
+        tree = ast.parse(file.read(), path)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and re.match(r"spargejit(?!\.torch)(\.|$)", node.module or ""):
+            yield from ((node.module, alias.name) for alias in node.names if alias.name != "torch")
+
+
 class ImportTest(unittest.TestCase):
+    def test_programs_import_what_exists(self):
+        """Those that need a GPU too, which this machine may not have."""
+        import importlib
+        found = 0
+        for folder in ("bench", "examples", "tests"):
+            for path in glob.glob(os.path.join(TOP, folder, "**", "*.py"), recursive=True):
+                for module, name in imported_names(path):
+                    with self.subTest(path=path, module=module, name=name):
+                        found += 1
+                        if not hasattr(importlib.import_module(module), name):
+                            importlib.import_module(f"{module}.{name}")
+        self.assertGreater(found, 4)
+
     def test_takes_under_100_ms(self):
         # Of processor time, since tests run side by side; with its bytecode, as
         # installed packages have it.

@@ -158,13 +158,13 @@ class CudaTest(unittest.TestCase):
     def test_calls_take_little_of_the_host(self):
         """What Python adds: a call against the library's function alone, with
         everything packed beforehand."""
-        from spargejit import calls, frame, library
+        from spargejit import calls, frame, shared_library
         q, k, v = inputs(length=256)
         o = torch.empty_like(q)
         packed = frame.Frame(q)
         addresses = [packed.tensor(name, x) for name, x in (("o", o), ("q", q), ("k", k), ("v", v))]
         addresses += [packed.config(CONFIG, q), 0]
-        function = library.functions().attention
+        function = shared_library.functions().attention
 
         def median_of(run):
             times = []
