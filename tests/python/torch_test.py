@@ -280,7 +280,8 @@ class ReplaceTest(unittest.TestCase):
 
     def test_configs_that_fit_no_layer_are_refused(self):
         for config, error in (([CONFIG], ValueError), ([CONFIG] * 5, ValueError), ("topk", TypeError),
-                              ({"*": 0.1}, TypeError)):
+                              ({"*": 0.1}, TypeError), ({"block.*": None, "*": CONFIG}, ValueError),
+                              ({}, ValueError)):
             with self.assertRaisesRegex(error, "config: expected"):
                 sparse.replace_attention(self.model, config)
         self.assertNotIn("forward", vars(self.model.blocks[0]["self"]))

@@ -137,7 +137,8 @@ def install(transformer, config=None, *, min_length=1024, dense_steps=0, calls_p
     if any(isinstance(module.processor, SparseProcessor) for _, module in modules):
         raise ValueError("transformer: expected its own processors, got sparse ones; remove() of the handle that an "
                          "earlier install() gave restores them")
-    config_for, schedule, shared = layer_configs(config, len(modules)), Schedule(dense_steps, calls_per_step), {}
+    config_for = layer_configs(config, [name for name, _ in modules])
+    schedule, shared = Schedule(dense_steps, calls_per_step), {}
     figures = Statistics() if statistics else None
     layers = [Layer(name, config_for(name, index), schedule, min_length, statistics=figures)
               for index, (name, _) in enumerate(modules)]

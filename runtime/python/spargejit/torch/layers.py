@@ -138,20 +138,28 @@ def unroute_sdpa():
             torch.nn.functional.scaled_dot_product_attention = _SDPA
 
 
-def layer_configs(config, layers):
-    """For that many layers a function (name, index) -> AttentionConfig or None from what users give: a
-    config for all, a function, a dict of name patterns (fnmatch; the first that
-    matches counts, and layers without one stay dense), or a list by index."""
+def layer_configs(config, names):
+    """For the layers of these names a function (name, index) -> AttentionConfig or None
+    from what users give: a config for all, a function, a dict of name patterns
+    (fnmatch; the first that matches counts, and layers without one stay dense), or a
+    list by index. ValueError for a pattern that no name matches: a misspelt one would
+    leave its layers dense."""
     from fnmatch import fnmatchcase
     if config is None:
         config = DEFAULT
     if callable(config):
         return config
     if isinstance(config, dict):
+        if not config:
+            raise ValueError("config: expected at least one pattern of layers' names, got an empty dict")
+        for pattern in config:
+            if not any(fnmatchcase(name, pattern) for name in names):
+                raise ValueError(f"config: expected patterns of layers' names, got {pattern!r}, which none matches; "
+                                 f"the names are {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}")
         return lambda name, _: next((value for pattern, value in config.items() if fnmatchcase(name, pattern)), None)
     if isinstance(config, (list, tuple)):
-        if len(config) != layers:
-            raise ValueError(f"config: expected one for each of the {layers} attention layers, got a list of "
+        if len(config) != len(names):
+            raise ValueError(f"config: expected one for each of the {len(names)} attention layers, got a list of "
                              f"{len(config)}")
         return lambda _, index: config[index]
     return lambda *_: config

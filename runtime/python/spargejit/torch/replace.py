@@ -114,7 +114,7 @@ def replace_attention(model, config=None, *, min_length=1024, select=default_sel
     if not modules:
         raise ValueError("select: expected at least one attention module in the model, got none; give a function "
                          "(name, module) -> bool that says which they are")
-    config_for = layer_configs(config, len(modules))
+    config_for = layer_configs(config, [name for name, _ in modules])
     schedule = Schedule(dense_steps, calls_per_step)
     figures = Statistics() if statistics else None
     layers = [Layer(name, config_for(name, index), schedule, min_length, on_refusal, figures)
