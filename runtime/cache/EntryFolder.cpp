@@ -173,11 +173,8 @@ int publishEntry(const std::string &parent, const std::string &name,
   if (error == 0)
     error = writeNewFile(place + "/" + kManifestName, manifestText(key, entry));
   if (error == 0) {
-    syncFolder(place);
-    if (::rename(place.c_str(), (parent + "/" + name).c_str()) == 0) {
-      syncFolder(parent);
+    if (::rename(place.c_str(), (parent + "/" + name).c_str()) == 0)
       return 0;
-    }
     error = errno;
   }
   removeFolder(place);

@@ -96,10 +96,6 @@ int writeNewFile(const std::string &path, std::string_view bytes) {
   if (opened.error() != 0)
     return opened.error();
   int error = writeAll(opened.number(), bytes);
-  // Some file systems know no fsync; what is read is verified anyway.
-  if (error == 0 && ::fsync(opened.number()) != 0 && errno != EINVAL &&
-      errno != ENOTSUP)
-    error = errno;
   int closing = opened.close();
   return error != 0 ? error : closing;
 }
@@ -121,12 +117,6 @@ int makeFolders(const std::string &path) {
   struct stat state{};
   bool isFolder = ::stat(path.c_str(), &state) == 0 && S_ISDIR(state.st_mode);
   return isFolder ? 0 : error == EEXIST ? ENOTDIR : error;
-}
-
-void syncFolder(const std::string &path) {
-  Descriptor opened(path, O_RDONLY | O_DIRECTORY);
-  if (opened.error() == 0)
-    (void)::fsync(opened.number());
 }
 
 std::vector<std::string> listFolder(const std::string &path, int *error) {

@@ -21,15 +21,12 @@ struct FileBytes {
 /// no regular file.
 FileBytes readFile(const std::string &path, std::int64_t mostBytes);
 
-/// Makes a file that does not exist yet and has it on the disk when it returns.
-/// Returns an error number; a file that could not be completed stays behind.
+/// Makes a file that does not exist yet. Returns an error number; a file that
+/// could not be completed stays behind.
 int writeNewFile(const std::string &path, std::string_view bytes);
 /// The same with every part of a folder's path that is missing, for the user
 /// alone (mode 0700). An existing folder is success.
 int makeFolders(const std::string &path);
-/// Has the folder's entries on the disk when it returns, where the file system
-/// can do so.
-void syncFolder(const std::string &path);
 
 /// Names of the entries of a folder, without those that start with a dot.
 /// `*error`, where wanted, is why there are none.
