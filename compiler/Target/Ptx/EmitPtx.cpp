@@ -26,9 +26,9 @@ namespace spargejit::compiler {
 namespace {
 
 constexpr const char *kArchitecture = "sm_90a";
-/// PTX ISA 8.0 (CUDA 12.0) is the first with sm_90a, and has everything that
-/// the lowering emits, so that drivers from 525 on assemble it.
-constexpr const char *kFeatures = "+ptx80";
+/// PTX ISA 8.1 (CUDA 12.1) is the first with st.async, and has everything that
+/// the lowering emits, so that drivers from 530 on assemble it.
+constexpr const char *kFeatures = "+ptx81";
 /// What is left to do for LLVM: ptxas schedules, unrolls and hoists again. Of
 /// default<O2> these passes keep what the code for the longest kernels needs:
 /// without the loops' selection spills at mask block 16, without instcombine

@@ -74,7 +74,7 @@ Status Driver::lookUp() {
   if (missing.empty())
     return Status();
   return Status(ErrorCode::Unsupported,
-                fmt::format("{}: expected a driver of CUDA 12.0 or later, got "
+                fmt::format("{}: expected a driver of CUDA 12.1 or later, got "
                             "one without {}",
                             path_, missing));
 }

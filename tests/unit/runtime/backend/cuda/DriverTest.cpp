@@ -29,7 +29,7 @@ TEST_F(DriverTest, NamesTheFunctionsThatAnOldDriverLacks) {
   EXPECT_EQ(driver.status().code(), ErrorCode::Unsupported);
   EXPECT_EQ(driver.status().message(),
             unit::oldFakeCudaPath() +
-                ": expected a driver of CUDA 12.0 or later, got one without "
+                ": expected a driver of CUDA 12.1 or later, got one without "
                 "cuStreamGetId, cuTensorMapEncodeTiled");
 }
 
