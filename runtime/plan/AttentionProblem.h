@@ -16,8 +16,8 @@ constexpr std::int64_t blockCount(std::int64_t length, std::int64_t block) {
 }
 
 /// Whether a row of so many key blocks is long: eight rows of scores and what
-/// lies beside them (64 staged rows of the head dimension) no longer fit the
-/// shared memory of a CTA of Hopper, 227 KiB.
+/// lies beside them (two flags for each score, 32 rows of the head dimension)
+/// no longer fit the shared memory of a CTA of Hopper, 227 KiB.
 constexpr bool isLongRow(std::int64_t kvBlocks, std::int64_t headDim) {
   return kvBlocks > (headDim > 128 ? 5120 : 6144);
 }

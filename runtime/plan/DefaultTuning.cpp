@@ -60,6 +60,7 @@ Tuning sm90SelectionTuning(const ProblemClass &kind) {
           {"row_tile", 256},
           {"team_members", members},
           {"team_warps", isSmall ? 4 : 8},
+          {"flag_rows", std::max<std::int64_t>(8, 2 * rows)},
           {"team_ctas", kind.headDim > 128 ? 1
                         : isSmall          ? 4
                                            : 2},

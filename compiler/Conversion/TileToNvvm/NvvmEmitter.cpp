@@ -168,7 +168,9 @@ LogicalResult NvvmEmitter::emitOp(Operation *op) {
           tile::SpreadOp, tile::RowLoadOp, tile::RowStoreOp, tile::TotalOp,
           tile::PickOp, tile::RankOp, tile::ScatterOp, tile::RowScatterOp,
           tile::FillRestOp, tile::StoreScalarOp, tile::SumRowsOp,
-          tile::LoadRunOp, scf::ForOp, scf::IfOp, scf::WhileOp>(
+          tile::LoadRunOp, tile::RowGatherOp, tile::AddProductsOp,
+          tile::SetTrueOp, tile::SetRunTrueOp, tile::ListTrueOp,
+          tile::RowListTrueOp, scf::ForOp, scf::IfOp, scf::WhileOp>(
           [&](auto o) { return emit(o); })
       .Default([&](Operation *o) {
         auto select = dyn_cast<arith::SelectOp>(o);

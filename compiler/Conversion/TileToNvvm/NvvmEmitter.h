@@ -71,7 +71,7 @@ private:
     Value rowStride, columns; // of a rank-2 view, i64 and i32
   };
   /// A scratch in a team's shared memory: element (r, c) is word r * stride +
-  /// c.
+  /// c, or, of i1, bit c % 32 of word r * stride + c / 32.
   struct Scratch {
     Value address, columns, stride;
     int64_t rows = 0;
@@ -184,7 +184,19 @@ private:
   LogicalResult emit(tile::FillRestOp op);
   LogicalResult emit(tile::StoreScalarOp op);
   LogicalResult emit(tile::LoadRunOp op);
+  LogicalResult emit(tile::RowGatherOp op);
+  LogicalResult emit(tile::AddProductsOp op);
   LogicalResult storeRow(tile::StoreOp op);
+
+  // NvvmFlags.cpp: rows of flags in scratch.
+  Value flagRow(const Scratch &scratch, Value row);
+  LogicalResult storeFlags(tile::RowStoreOp op);
+  Value listFlags(Value row, Value end, Value limit,
+                  function_ref<void(ValueRange, Value)> store);
+  LogicalResult emit(tile::SetTrueOp op);
+  LogicalResult emit(tile::SetRunTrueOp op);
+  LogicalResult emit(tile::ListTrueOp op);
+  LogicalResult emit(tile::RowListTrueOp op);
 
   // NvvmRowSums.cpp
   SmallVector<Value> widen(Type element, Value words, Value isThere);

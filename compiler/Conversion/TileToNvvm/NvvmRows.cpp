@@ -74,8 +74,25 @@ LogicalResult NvvmEmitter::emit(tile::LoadRunOp op) {
   return success();
 }
 
+LogicalResult NvvmEmitter::emit(tile::RowGatherOp op) {
+  Type element = cast<RankedTensorType>(op.getType()).getElementType();
+  FailureOr<Registers> positions = registersOf(op.getPositions());
+  if (failed(positions))
+    return failure();
+  const Scratch scratch = scratches_[op.getScratch()];
+  Value row = p_.mul(scalar(op.getRow()), scratch.stride);
+  Registers registers;
+  for (Value position : *positions)
+    registers.push_back(p_.loadShared(
+        element, p_.add(scratch.address, p_.mul(p_.add(row, position), 4))));
+  hold(op.getResult(), std::move(registers));
+  return success();
+}
+
 LogicalResult NvvmEmitter::emit(tile::RowStoreOp op) {
   auto type = cast<RankedTensorType>(op.getValue().getType());
+  if (type.getElementType().isInteger(1))
+    return storeFlags(op);
   RowPlace place(type.getDimSize(0));
   FailureOr<Registers> value = registersOf(op.getValue());
   if (failed(value) || failed(checkWhole(op, place.isWhole(), type)))
@@ -128,6 +145,21 @@ LogicalResult NvvmEmitter::emit(tile::TotalOp op) {
       total = combine(op.getKind(), total, p_.fromLaneXor(total, mask));
   }
   scalars_.map(op.getResult(), total);
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::AddProductsOp op) {
+  FailureOr<Registers> a = registersOf(op.getA()), b = registersOf(op.getB()),
+                       sums = registersOf(op.getSums());
+  if (failed(a) || failed(b) || failed(sums))
+    return failure();
+  auto type = cast<RankedTensorType>(op.getA().getType());
+  if (failed(checkWhole(op, RowPlace(type.getDimSize(0)).isWhole(), type)))
+    return failure();
+  Value sum = sums->front();
+  for (auto [x, y] : llvm::zip(*a, *b))
+    sum = LLVM::FMAOp::create(b_, p_.location(), x, y, sum);
+  hold(op.getResult(), {sum});
   return success();
 }
 

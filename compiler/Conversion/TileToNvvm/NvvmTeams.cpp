@@ -27,8 +27,9 @@ bool NvvmEmitter::isForTeams(Operation *op) {
              tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
              tile::StoreScalarOp, tile::SumRowsOp, tile::RowDotsOp,
              tile::PeakRowsOp, tile::ScaleRowsOp, tile::ScaleCoresOp,
-             tile::ScatterAtOp, tile::SignalOp, tile::AwaitOp, tile::LoadRunOp>(
-      op);
+             tile::ScatterAtOp, tile::SignalOp, tile::AwaitOp, tile::LoadRunOp,
+             tile::RowGatherOp, tile::AddProductsOp, tile::SetTrueOp,
+             tile::SetRunTrueOp, tile::ListTrueOp, tile::RowListTrueOp>(op);
 }
 
 bool NvvmEmitter::isForRoles(Operation *op) {
@@ -186,18 +187,23 @@ LogicalResult NvvmEmitter::emit(tile::ProgramIdOp op) {
 /// Those of fixed columns come first, then the others.
 LogicalResult NvvmEmitter::emit(tile::ScratchOp op) {
   tile::ScratchType type = op.getResult().getType();
+  const int64_t rows = *tile::getFixed(type.getRows());
+  const bool isFlags = type.getElementType().isInteger(1);
   APInt multiple, columns;
+  bool isFixed = matchPattern(op.getColumns(), m_ConstantInt(&columns));
   if (!matchPattern(op.getMultiple(), m_ConstantInt(&multiple)) ||
       !multiple.isStrictlyPositive() || multiple.urem(32) != 0 ||
-      type.getElementType().getIntOrFloatBitWidth() != 32 ||
+      !(isFlags ? rows % 8 == 0 && !isFixed
+                : type.getElementType().getIntOrFloatBitWidth() == 32) ||
       op->getParentOp() != kernel_.getOperation())
     return op.emitOpError()
-           << "expects 32-bit elements and columns in multiples of 32, at the "
-              "start of the kernel, got another scratch";
+           << "expects 32-bit elements and columns in multiples of 32, or "
+              "eights of rows of i1, at the start of the kernel, got another "
+              "scratch";
   Scratch &scratch = scratches_[op.getResult()];
-  scratch.rows = *tile::getFixed(type.getRows());
+  scratch.rows = rows;
   int64_t step = multiple.getSExtValue();
-  if (matchPattern(op.getColumns(), m_ConstantInt(&columns))) {
+  if (isFixed) {
     int64_t whole = llvm::alignTo(columns.getSExtValue(), step);
     if (dynamicEnd_)
       return op.emitOpError() << "expects scratch of fixed columns before the "
@@ -211,11 +217,12 @@ LogicalResult NvvmEmitter::emit(tile::ScratchOp op) {
   auto dim = op.getColumns().getDefiningOp<tile::DimOp>();
   Value size = globals_[dim.getSource()].sizes[dim.getDimension()];
   scratch.columns = p_.mul(p_.divide(p_.add(size, step - 1), step), step);
-  scratch.stride = p_.add(scratch.columns, kStridePadding);
+  scratch.stride = isFlags ? p_.divide(scratch.columns, 32)
+                           : p_.add(scratch.columns, kStridePadding);
   scratch.address = dynamicEnd_ ? dynamicEnd_ : p_.add(shared_, teamBytes_);
   dynamicEnd_ =
       p_.add(scratch.address, p_.mul(scratch.stride, scratch.rows * 4));
-  teamBytes_ += scratch.rows * kStridePadding * 4;
+  teamBytes_ += isFlags ? 0 : scratch.rows * kStridePadding * 4;
   int64_t slot = 0;
   for (BlockArgument argument : kernel_.getBody().getArguments()) {
     if (argument == dim.getSource())
@@ -224,7 +231,7 @@ LogicalResult NvvmEmitter::emit(tile::ScratchOp op) {
     slot += global ? 1 + 2 * global.getRank() : 1;
   }
   dynamicShared_.push_back(b_.getDenseI64ArrayAttr(
-      {scratch.rows * 4, step,
+      {isFlags ? scratch.rows / 8 : scratch.rows * 4, step,
        slot + 1 + static_cast<int64_t>(dim.getDimension())}));
   return success();
 }

@@ -162,7 +162,8 @@ def Tile_ScratchOp : Tile_Op<"scratch", [MemoryEffects<[MemAlloc]>]> {
   let summary = "Memory of this program alone";
   let description = [{
     rows x roundUp(columns, multiple) elements, uninitialised, alive until the
-    program ends. With a `tile.team`, each of its CTAs has its own.
+    program ends. With a `tile.team`, each of its CTAs has its own. An i1 takes one
+    bit.
 
     C1: `columns` is a `tile.dim` of a kernel argument or a constant, so that the
         memory can be sized before the launch.

@@ -71,6 +71,21 @@ LogicalResult TotalOp::verify() {
   return success();
 }
 
+LogicalResult AddProductsOp::verify() {
+  RankedTensorType a = tensorType(getA()), b = tensorType(getB());
+  if (a.getRank() != 1 || !a.getElementType().isF32() || b.getRank() != 1 ||
+      !b.getElementType().isF32() || getSizes(a) != getSizes(b)) // C1
+    return emitOpError()
+           << "expects two rank-1 tensors of f32 of one size, got " << a
+           << " and " << b;
+  RankedTensorType sums = tensorType(getSums());
+  if (sums.getRank() != 1 || !sums.getElementType().isF32() ||
+      getFixed(getSizes(sums)[0]) != 32 || getResult().getType() != sums) // C2
+    return emitOpError() << "expects sums and a result of 32 f32, got " << sums
+                         << " and " << getResult().getType();
+  return success();
+}
+
 LogicalResult PickOp::verify() {
   RankedTensorType source = tensorType(getSource());
   Type element = source.getElementType();
@@ -140,6 +155,67 @@ LogicalResult RowScatterOp::verify() {
   return verifyScatter(*this, getScratch().getType().getElementType(),
                        tensorType(getValues()), tensorType(getPositions()),
                        tensorType(getWhere()));
+}
+
+LogicalResult RowGatherOp::verify() {
+  RankedTensorType result = tensorType(getResult());
+  RankedTensorType positions = tensorType(getPositions());
+  if (result.getRank() != 1 || result.getElementTypeBitWidth() != 32 ||
+      result.getElementType() != getScratch().getType().getElementType()) // C1
+    return emitOpError() << "expects a rank-1 tensor of 32-bit elements like "
+                            "those of "
+                         << getScratch().getType() << ", got " << result;
+  if (positions.getRank() != 1 || !positions.getElementType().isInteger(32) ||
+      getSizes(positions) != getSizes(result)) // C2
+    return emitOpError()
+           << "expects positions of i32 of the result's size, got "
+           << positions;
+  return success();
+}
+
+/// C1 of the ops on flags.
+static LogicalResult verifyFlags(Operation *op, ScratchType scratch) {
+  if (!scratch.getElementType().isInteger(1))
+    return op->emitOpError() << "expects scratch of i1, got " << scratch;
+  return success();
+}
+
+LogicalResult SetTrueOp::verify() {
+  if (failed(verifyFlags(*this, getScratch().getType()))) // C1
+    return failure();
+  RankedTensorType positions = tensorType(getPositions());
+  RankedTensorType where = tensorType(getWhere());
+  if (positions.getRank() != 1 || where.getRank() != 1 ||
+      !positions.getElementType().isInteger(32) ||
+      !where.getElementType().isInteger(1) ||
+      getSizes(where) != getSizes(positions)) // C2
+    return emitOpError()
+           << "expects positions of i32 and a mask of i1 of their "
+              "size, got "
+           << positions << " and " << where;
+  return success();
+}
+
+LogicalResult SetRunTrueOp::verify() {
+  return verifyFlags(*this, getScratch().getType()); // C1
+}
+
+LogicalResult ListTrueOp::verify() {
+  if (failed(verifyFlags(*this, getScratch().getType()))) // C1
+    return failure();
+  ViewType view = getView().getType();
+  if (view.getRank() != 1 || !view.getElementType().isInteger(32)) // C2
+    return emitOpError() << "expects a view of rank 1 and i32, got " << view;
+  return success();
+}
+
+LogicalResult RowListTrueOp::verify() {
+  if (failed(verifyFlags(*this, getScratch().getType()))) // C1
+    return failure();
+  if (!getTarget().getType().getElementType().isInteger(32)) // C2
+    return emitOpError() << "expects a target of i32, got "
+                         << getTarget().getType();
+  return success();
 }
 
 /// C1 of fill_rest and store_scalar.

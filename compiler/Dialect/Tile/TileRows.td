@@ -71,6 +71,21 @@ def Tile_TotalOp : Tile_Op<"total", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_AddProductsOp : Tile_Op<"add_products", [Pure]> {
+  let summary = "Adds each lane's products of two tensors to its sum";
+  let description = [{
+    result[l] = sums[l] + sum of a[i] b[i] over the elements i of lane l, in the order
+    in which it holds them (`tile.team`), each product and sum rounded once.
+
+    C1: a and b are rank-1 tensors of f32 of one size.
+    C2: sums and the result are rank-1 tensors of 32 f32.
+  }];
+  let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, AnyRankedTensor:$sums);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$a `,` $b `to` $sums attr-dict `:` type($a) `,` type($b) `,` type($sums) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Tile_PickOp : Tile_Op<"pick", [Pure]> {
   let summary = "One element of a tensor with one element a lane";
   let description = [{
@@ -147,6 +162,90 @@ def Tile_RowScatterOp : Tile_Op<"row_scatter", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = [{
     $values `at` $positions `where` $where `into` $scratch `[` $row `]` attr-dict
     `:` type($values) `,` type($positions) `,` type($where) `,` qualified(type($scratch))
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_RowGatherOp : Tile_Op<"row_gather", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads chosen columns of a row of this CTA's scratch";
+  let description = [{
+    result[i] = scratch[row, positions[i]], which all lie inside it.
+
+    C1: the result is a rank-1 tensor of the scratch's element type, of 32 bits.
+    C2: the positions are a tensor of i32 of its size.
+  }];
+  let arguments = (ins Tile_ScratchType:$scratch, Index:$row, AnyRankedTensor:$positions);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $scratch `[` $row `]` `at` $positions attr-dict
+    `:` qualified(type($scratch)) `,` type($positions) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_SetTrueOp : Tile_Op<"set_true", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Sets chosen elements of a row of scratch to true";
+  let description = [{
+    scratch[row, positions[i]] = true for all i with where[i], positions inside it,
+    in what the warp has stored there; seen by that warp.
+
+    C1: the scratch is of i1.
+    C2: positions (i32) and where (i1) are rank-1 tensors of one size.
+  }];
+  let arguments = (ins AnyRankedTensor:$positions, AnyRankedTensor:$where,
+                       Tile_ScratchType:$scratch, Index:$row);
+  let assemblyFormat = [{
+    $positions `where` $where `into` $scratch `[` $row `]` attr-dict
+    `:` type($positions) `,` type($where) `,` qualified(type($scratch))
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_SetRunTrueOp : Tile_Op<"set_run_true", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Sets neighbouring elements of a row of scratch to true";
+  let description = [{
+    scratch[row, i] = true for first <= i < end, in what the warp has stored there;
+    seen by that warp.
+
+    C1: the scratch is of i1.
+  }];
+  let arguments = (ins Tile_ScratchType:$scratch, Index:$row, Index:$first, Index:$end);
+  let assemblyFormat = "$scratch `[` $row `,` $first `to` $end `]` attr-dict `:` qualified(type($scratch))";
+  let hasVerifier = 1;
+}
+
+def Tile_ListTrueOp : Tile_Op<"list_true", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Lists the numbers of a row's true elements";
+  let description = [{
+    Writes every i < end with scratch[row, i], in order, to view[0], view[1], …, as
+    far as the view goes; the result is how many there are.
+
+    C1: the scratch is of i1.
+    C2: the view has rank 1 and i32 elements.
+  }];
+  let arguments = (ins Tile_ScratchType:$scratch, Index:$row, Index:$end, Tile_ViewType:$view);
+  let results = (outs I32:$result);
+  let assemblyFormat = [{
+    $scratch `[` $row `]` `to` $end `into` $view attr-dict
+    `:` qualified(type($scratch)) `,` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_RowListTrueOp : Tile_Op<"row_list_true", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Lists the numbers of a row's true elements in scratch";
+  let description = [{
+    As `tile.list_true`, to target[target_row, 0], …; seen by the warp.
+
+    C1: the scratch is of i1.
+    C2: the target is of i32.
+  }];
+  let arguments = (ins Tile_ScratchType:$scratch, Index:$row, Index:$end,
+                       Tile_ScratchType:$target, Index:$target_row);
+  let results = (outs I32:$result);
+  let assemblyFormat = [{
+    $scratch `[` $row `]` `to` $end `into` $target `[` $target_row `]` attr-dict
+    `:` qualified(type($scratch)) `,` qualified(type($target))
   }];
   let hasVerifier = 1;
 }

@@ -165,7 +165,8 @@ def Tile_RowStoreOp : Tile_Op<"row_store", [MemoryEffects<[MemWrite]>]> {
   let description = [{
     scratch[row, col + i] = value[i], seen by the warp that stored it.
 
-    C1: the value is a rank-1 tensor of the scratch's element type, of 32 bits.
+    C1: the value is a rank-1 tensor of the scratch's element type, of 32 bits or
+        i1.
   }];
   let arguments = (ins AnyRankedTensor:$value, Tile_ScratchType:$scratch, Index:$row, Index:$col);
   let assemblyFormat = "$value `,` $scratch `[` $row `,` $col `]` attr-dict `:` type($value) `,` qualified(type($scratch))";

@@ -171,3 +171,39 @@ tile.kernel @progress(%x: !tile.global<4 x f32>, %counter: !tile.global<1 x i32>
   tile.signal %counter[%cta] by %count : !tile.global<1 x i32>
   tile.await %counter[%cta] until %count by %ctas : !tile.global<1 x i32>
 }
+
+// -----
+
+// Eight rows of flags take a byte a column. A lane stores those that it and the next
+// one have of four neighbours, and lists those of one word.
+// CHECK-LABEL: llvm.func @flags(
+// CHECK-SAME: spargejit.dynamic_shared = [array<i64: 1, 256, 3>]
+// CHECK: or.b32 $0, $0, 128;
+// CHECK: nvvm.shfl.sync bfly
+// CHECK: st.shared.b8
+// CHECK-NOT: st.shared.b8
+// CHECK: red.shared.or.b32
+// CHECK: scf.for
+// CHECK: bmsk.clamp.b32
+// CHECK: scf.for
+// CHECK: llvm.intr.ctpop
+// CHECK-COUNT-5: nvvm.shfl.sync up
+// CHECK: st.global.b32 [to], number;
+tile.kernel @flags(%x: !tile.global<4 x f32>, %l: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c256 = arith.constant 256 : index
+  %member, %warp = tile.team members 1 warps 4 ctas 1 : index, index
+  %columns = tile.dim %x, 2 : !tile.global<4 x f32>
+  %marks = tile.scratch %columns multiple %c256 : !tile.scratch<8, i1>
+  %list = tile.slice %l[%c0, %c0, %c0] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+  %numbers = tile.iota : tensor<256xi32>
+  %firsts = tile.load_run %list[%c0] : !tile.view<1 x i32> -> tensor<256xi32>
+  %run = arith.cmpi slt, %firsts, %numbers : tensor<256xi32>
+  tile.row_store %run, %marks[%warp, %c0] : tensor<256xi1>, !tile.scratch<8, i1>
+  %lanes = tile.iota : tensor<32xi32>
+  %few = tile.load_run %list[%c0] : !tile.view<1 x i32> -> tensor<32xi32>
+  %where = arith.cmpi slt, %few, %lanes : tensor<32xi32>
+  tile.set_true %few where %where into %marks[%warp] : tensor<32xi32>, tensor<32xi1>, !tile.scratch<8, i1>
+  tile.set_run_true %marks[%warp, %c0 to %columns] : !tile.scratch<8, i1>
+  %count = tile.list_true %marks[%warp] to %columns into %list : !tile.scratch<8, i1>, !tile.view<1 x i32>
+}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What one warp does with rank-1 tensors: sum_rows, load_run, total, pick, rank,
-// scatter, row_scatter, fill_rest, store_scalar, row_dots, scatter_at.
+// scatter, row_scatter, fill_rest, store_scalar, row_dots, scatter_at, row_gather,
+// set_true, set_run_true, list_true, row_list_true, add_products.
 // RUN: sparge-opt %s | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --tile-specialise="parameters=n=64,dim=72,elem=bfloat16" | FileCheck %s --check-prefix=FIXED
@@ -50,4 +51,38 @@ tile.kernel @rows(%x: !tile.global<4 x !tile.element<"elem">>, %l: !tile.global<
   %lists = tile.slice %l[%c0, %c0] : !tile.global<4 x i32> -> !tile.view<2 x i32>
   tile.scatter_at %iota at %iota, %rank where %where into %lists
       : tensor<32xi32>, tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<2 x i32>
+}
+
+// CHECK-LABEL: tile.kernel @flags
+// CHECK: %[[MARKS:.*]] = tile.scratch %[[COLUMNS:.*]] multiple %{{.*}} : !tile.scratch<8, i1>
+// CHECK: tile.row_store %{{.*}}, %[[MARKS]][%[[WARP:.*]], %[[C0:.*]]] : tensor<256xi1>, !tile.scratch<8, i1>
+// CHECK: tile.set_true %[[IOTA:.*]] where %[[WHERE:.*]] into %[[MARKS]][%[[WARP]]] : tensor<32xi32>, tensor<32xi1>, !tile.scratch<8, i1>
+// CHECK: tile.set_run_true %[[MARKS]][%[[WARP]], %[[C0]] to %[[COLUMNS]]] : !tile.scratch<8, i1>
+// CHECK: %[[FOUND:.*]] = tile.row_list_true %[[MARKS]][%[[WARP]]] to %[[COLUMNS]] into %[[NUMBERS:.*]][%[[C0]]] : !tile.scratch<8, i1>, !tile.scratch<4, i32>
+// CHECK: tile.list_true %[[MARKS]][%[[WARP]]] to %[[COLUMNS]] into %{{.*}} : !tile.scratch<8, i1>, !tile.view<1 x i32>
+// CHECK: tile.add_products %[[A:.*]], %[[A]] to %[[S:.*]] : tensor<256xf32>, tensor<256xf32>, tensor<32xf32> -> tensor<32xf32>
+// CHECK: tile.row_gather %[[NUMBERS]][%[[C0]]] at %[[IOTA]] : !tile.scratch<4, i32>, tensor<32xi32> -> tensor<32xi32>
+tile.kernel @flags(%x: !tile.global<4 x f32>, %l: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c256 = arith.constant 256 : index
+  %true = arith.constant true
+  %member, %warp = tile.team members 1 warps 4 ctas 1 : index, index
+  %columns = tile.dim %x, 2 : !tile.global<4 x f32>
+  %numbers = tile.scratch %c32 multiple %c32 : !tile.scratch<4, i32>
+  %marks = tile.scratch %columns multiple %c256 : !tile.scratch<8, i1>
+  %list = tile.slice %l[%c0, %c0, %c0] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+  %run = tile.splat %true : i1 -> tensor<256xi1>
+  tile.row_store %run, %marks[%warp, %c0] : tensor<256xi1>, !tile.scratch<8, i1>
+  %iota = tile.iota : tensor<32xi32>
+  %where = tile.splat %true : i1 -> tensor<32xi1>
+  tile.set_true %iota where %where into %marks[%warp] : tensor<32xi32>, tensor<32xi1>, !tile.scratch<8, i1>
+  tile.set_run_true %marks[%warp, %c0 to %columns] : !tile.scratch<8, i1>
+  %found = tile.row_list_true %marks[%warp] to %columns into %numbers[%c0] : !tile.scratch<8, i1>, !tile.scratch<4, i32>
+  %count = tile.list_true %marks[%warp] to %columns into %list : !tile.scratch<8, i1>, !tile.view<1 x i32>
+  %one = arith.constant 1.0 : f32
+  %ones = tile.splat %one : f32 -> tensor<256xf32>
+  %sums = tile.splat %one : f32 -> tensor<32xf32>
+  %sum = tile.add_products %ones, %ones to %sums : tensor<256xf32>, tensor<256xf32>, tensor<32xf32> -> tensor<32xf32>
+  %same = tile.row_gather %numbers[%c0] at %iota : !tile.scratch<4, i32>, tensor<32xi32> -> tensor<32xi32>
 }

@@ -202,3 +202,143 @@ tile.kernel @load_run_c2(%x: !tile.global<4 x i8>) parameters [n] grid %x by n {
   // expected-error @below {{expects a rank-1 tensor of i32, got 'tensor<32xf32>'}}
   %r = tile.load_run %v[%c0] : !tile.view<1 x i8> -> tensor<32xf32>
 }
+
+// -----
+
+tile.kernel @row_gather_c1(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %i = tile.iota : tensor<32xi32>
+  %columns = tile.dim %x, 2 : !tile.global<4 x i32>
+  %flags = tile.scratch %columns multiple %c32 : !tile.scratch<8, i1>
+  %words = tile.scratch %columns multiple %c32 : !tile.scratch<8, i32>
+  // expected-error @below {{expects a rank-1 tensor of 32-bit elements like those of '!tile.scratch<8, i32>', got 'tensor<32xf32>'}}
+  %r = tile.row_gather %words[%c0] at %i : !tile.scratch<8, i32>, tensor<32xi32> -> tensor<32xf32>
+}
+
+// -----
+
+tile.kernel @row_gather_c2(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %i = tile.iota : tensor<32xi32>
+  %columns = tile.dim %x, 2 : !tile.global<4 x i32>
+  %flags = tile.scratch %columns multiple %c32 : !tile.scratch<8, i1>
+  %words = tile.scratch %columns multiple %c32 : !tile.scratch<8, i32>
+  // expected-error @below {{expects positions of i32 of the result's size, got 'tensor<32xi32>'}}
+  %r = tile.row_gather %words[%c0] at %i : !tile.scratch<8, i32>, tensor<32xi32> -> tensor<16xi32>
+}
+
+// -----
+
+tile.kernel @set_true_c1(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %i = tile.iota : tensor<32xi32>
+  %columns = tile.dim %x, 2 : !tile.global<4 x i32>
+  %flags = tile.scratch %columns multiple %c32 : !tile.scratch<8, i1>
+  %words = tile.scratch %columns multiple %c32 : !tile.scratch<8, i32>
+  %t = arith.cmpi eq, %i, %i : tensor<32xi32>
+  // expected-error @below {{expects scratch of i1, got '!tile.scratch<8, i32>'}}
+  tile.set_true %i where %t into %words[%c0] : tensor<32xi32>, tensor<32xi1>, !tile.scratch<8, i32>
+}
+
+// -----
+
+tile.kernel @set_true_c2(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %i = tile.iota : tensor<32xi32>
+  %columns = tile.dim %x, 2 : !tile.global<4 x i32>
+  %flags = tile.scratch %columns multiple %c32 : !tile.scratch<8, i1>
+  %words = tile.scratch %columns multiple %c32 : !tile.scratch<8, i32>
+  // expected-error @below {{expects positions of i32 and a mask of i1 of their size, got 'tensor<32xi32>' and 'tensor<32xi32>'}}
+  tile.set_true %i where %i into %flags[%c0] : tensor<32xi32>, tensor<32xi32>, !tile.scratch<8, i1>
+}
+
+// -----
+
+tile.kernel @set_run_true_c1(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %i = tile.iota : tensor<32xi32>
+  %columns = tile.dim %x, 2 : !tile.global<4 x i32>
+  %flags = tile.scratch %columns multiple %c32 : !tile.scratch<8, i1>
+  %words = tile.scratch %columns multiple %c32 : !tile.scratch<8, i32>
+  // expected-error @below {{expects scratch of i1, got '!tile.scratch<8, i32>'}}
+  tile.set_run_true %words[%c0, %c0 to %c32] : !tile.scratch<8, i32>
+}
+
+// -----
+
+tile.kernel @list_true_c1(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %i = tile.iota : tensor<32xi32>
+  %columns = tile.dim %x, 2 : !tile.global<4 x i32>
+  %flags = tile.scratch %columns multiple %c32 : !tile.scratch<8, i1>
+  %words = tile.scratch %columns multiple %c32 : !tile.scratch<8, i32>
+  %list = tile.slice %x[%c0, %c0, %c0] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+  // expected-error @below {{expects scratch of i1, got '!tile.scratch<8, i32>'}}
+  %n = tile.list_true %words[%c0] to %c32 into %list : !tile.scratch<8, i32>, !tile.view<1 x i32>
+}
+
+// -----
+
+tile.kernel @list_true_c2(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %i = tile.iota : tensor<32xi32>
+  %columns = tile.dim %x, 2 : !tile.global<4 x i32>
+  %flags = tile.scratch %columns multiple %c32 : !tile.scratch<8, i1>
+  %words = tile.scratch %columns multiple %c32 : !tile.scratch<8, i32>
+  %rows = tile.slice %x[%c0, %c0] : !tile.global<4 x i32> -> !tile.view<2 x i32>
+  // expected-error @below {{expects a view of rank 1 and i32, got '!tile.view<2 x i32>'}}
+  %n = tile.list_true %flags[%c0] to %c32 into %rows : !tile.scratch<8, i1>, !tile.view<2 x i32>
+}
+
+// -----
+
+tile.kernel @row_list_true_c1(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %i = tile.iota : tensor<32xi32>
+  %columns = tile.dim %x, 2 : !tile.global<4 x i32>
+  %flags = tile.scratch %columns multiple %c32 : !tile.scratch<8, i1>
+  %words = tile.scratch %columns multiple %c32 : !tile.scratch<8, i32>
+  // expected-error @below {{expects scratch of i1, got '!tile.scratch<8, i32>'}}
+  %n = tile.row_list_true %words[%c0] to %c32 into %words[%c0] : !tile.scratch<8, i32>, !tile.scratch<8, i32>
+}
+
+// -----
+
+tile.kernel @row_list_true_c2(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %i = tile.iota : tensor<32xi32>
+  %columns = tile.dim %x, 2 : !tile.global<4 x i32>
+  %flags = tile.scratch %columns multiple %c32 : !tile.scratch<8, i1>
+  %words = tile.scratch %columns multiple %c32 : !tile.scratch<8, i32>
+  // expected-error @below {{expects a target of i32, got '!tile.scratch<8, i1>'}}
+  %n = tile.row_list_true %flags[%c0] to %c32 into %flags[%c0] : !tile.scratch<8, i1>, !tile.scratch<8, i1>
+}
+
+// -----
+
+tile.kernel @add_products_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %f = arith.constant 0.0 : f32
+  %a = tile.splat %f : f32 -> tensor<256xf32>
+  %b = tile.splat %f : f32 -> tensor<128xf32>
+  %s = tile.splat %f : f32 -> tensor<32xf32>
+  // expected-error @below {{expects two rank-1 tensors of f32 of one size, got 'tensor<256xf32>' and 'tensor<128xf32>'}}
+  %r = tile.add_products %a, %b to %s : tensor<256xf32>, tensor<128xf32>, tensor<32xf32> -> tensor<32xf32>
+}
+
+// -----
+
+tile.kernel @add_products_c2(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %f = arith.constant 0.0 : f32
+  %a = tile.splat %f : f32 -> tensor<256xf32>
+  // expected-error @below {{expects sums and a result of 32 f32, got 'tensor<256xf32>' and 'tensor<256xf32>'}}
+  %r = tile.add_products %a, %a to %a : tensor<256xf32>, tensor<256xf32>, tensor<256xf32> -> tensor<256xf32>
+}

@@ -166,3 +166,16 @@ tile.kernel @row_store_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n
   // expected-error @below {{expects a rank-1 tensor of 32-bit elements like those of '!tile.scratch<8, f32>', got 'tensor<8x32xf32>'}}
   tile.row_store %v, %scratch[%c32, %c32] : tensor<8x32xf32>, !tile.scratch<8, f32>
 }
+
+// -----
+
+tile.kernel @row_store_c1_flags(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %true = arith.constant true
+  %columns = tile.dim %x, 2 : !tile.global<4 x f32>
+  %scratch = tile.scratch %columns multiple %c32 : !tile.scratch<8, f32>
+  %v = tile.splat %true : i1 -> tensor<256xi1>
+  // expected-error @below {{expects a rank-1 tensor of 32-bit elements like those of '!tile.scratch<8, f32>', got 'tensor<256xi1>'}}
+  tile.row_store %v, %scratch[%c0, %c0] : tensor<256xi1>, !tile.scratch<8, f32>
+}
