@@ -18,8 +18,9 @@ struct PlanValue {
     Query,       ///< q  [batch, qHeads, qLen, headDim], caller's
     Key,         ///< k  [batch, kvHeads, kvLen, headDim], caller's
     Value,       ///< v  [batch, kvHeads, kvLen, headDim], caller's
-    PooledQuery, ///< float32 [batch, qHeads, qBlocks, headDim]
-    PooledKey,   ///< float32 [batch, kvHeads, kvBlocks, headDim]
+    PooledQuery, ///< float32 [batch, qHeads, qBlocks, headDim], or what
+                 ///< tile.store_split makes of it
+    PooledKey,   ///< the same [batch, kvHeads, kvBlocks, headDim]
     Lists,       ///< BlockLists: two tensors, indices and counts
     CallerLists, ///< BlockLists that come with the call (mask or lists)
     Output,      ///< o  [batch, qHeads, qLen, headDim], caller's or new

@@ -11,13 +11,27 @@ namespace spargejit::plan {
 
 namespace {
 
-/// Hands out dense tensors one after the other, or only counts their bytes.
+/// Floats of a head's pooled vectors, with room for them as tile.store_split
+/// lays them out, and heads at multiples of 16 bytes; -1 when they are too
+/// many.
+std::int64_t pooledFloats(std::int64_t blocks, std::int64_t headDim) {
+  const std::int64_t rowFloats = (headDim + 15) / 16 * 16 + 4;
+  std::int64_t floats = 0;
+  return __builtin_mul_overflow((blocks + 7) / 8 * 8, rowFloats, &floats)
+             ? -1
+             : floats;
+}
+
+/// Hands out tensors one after the other, or only counts their bytes.
 class Placer {
 public:
   explicit Placer(void *base) : base_(static_cast<char *>(base)) {}
 
+  /// `matrix`: elements that the last two dimensions take, or 0 for what they
+  /// have.
   void place(TensorView &view, DataType dtype, int rank,
-             std::array<std::int64_t, TensorView::kMaxRank> sizes) {
+             std::array<std::int64_t, TensorView::kMaxRank> sizes,
+             std::int64_t matrix = 0) {
     if (view.data)
       return;
     TensorView dense;
@@ -28,7 +42,10 @@ public:
     for (std::size_t i = static_cast<std::size_t>(rank); i-- > 0;) {
       dense.strides[i] = count;
       overflow_ |= __builtin_mul_overflow(count, sizes[i], &count);
+      if (matrix != 0 && i + 2 == static_cast<std::size_t>(rank))
+        count = matrix;
     }
+    overflow_ |= matrix < 0;
     std::int64_t bytes = 0;
     overflow_ |= __builtin_mul_overflow(
         count, static_cast<std::int64_t>(dataTypeSize(dtype)), &bytes);
@@ -91,12 +108,14 @@ Result<std::int64_t> placeWorkspace(const MethodPlan &plan,
     case PlanValue::Kind::PooledQuery:
       placer.place(
           tensors.at(value), DataType::Float32, 4,
-          {problem.batch, problem.qHeads, qBlocks, problem.kind.headDim});
+          {problem.batch, problem.qHeads, qBlocks, problem.kind.headDim},
+          pooledFloats(qBlocks, problem.kind.headDim));
       break;
     case PlanValue::Kind::PooledKey:
       placer.place(
           tensors.at(value), DataType::Float32, 4,
-          {problem.batch, problem.kvHeads, kvBlocks, problem.kind.headDim});
+          {problem.batch, problem.kvHeads, kvBlocks, problem.kind.headDim},
+          pooledFloats(kvBlocks, problem.kind.headDim));
       break;
     case PlanValue::Kind::CallerLists: // of a mask: the lists made from it
       if (plan.isBackward())

@@ -72,6 +72,9 @@ ParameterMap problemParameters(const MethodPlan &plan, const PlanLaunch &launch,
   known["causal"] = std::int64_t{kind.causal};
   known["has_dense"] = std::int64_t{kind.hasDense};
   known["has_lists"] = std::int64_t{hasLists};
+  // Whoever pools for select_blocks alone writes what that one multiplies.
+  known["split_means"] =
+      std::int64_t{std::ranges::none_of(plan.launches, &PlanLaunch::isCustom)};
   return known;
 }
 

@@ -24,9 +24,6 @@
 //   Row      rank 1: runs of neighbouring elements, one, two or four to a lane
 //            (RowPlace): register c g + i of lane l is element c (32 g + l) +
 //            i.
-//   Keys     rank 2, 16 x C: rows lane / 4 + {0, 8}, of every eight columns 2
-//            (lane mod 4) and the next: register 4 j + 2 h + b, as mma leaves
-//            it.
 #pragma once
 
 #include "compiler/Conversion/TileToNvvm/PtxBuilder.h"
@@ -55,7 +52,7 @@ public:
 
 private:
   using Registers = SmallVector<Value>;
-  enum class Held { Matrix, Parts, Rows, Columns, Lanes, Row, Keys };
+  enum class Held { Matrix, Parts, Rows, Columns, Lanes, Row };
   struct Tile {
     Held held;
     Registers registers;
@@ -76,14 +73,18 @@ private:
     Value address, columns, stride;
     int64_t rows = 0;
   };
-  /// Staged rows: 16 bytes of each lane for each step and eight rows, then the
-  /// factors that undo the rows' scaling.
+  /// Staged rows, in tiles of 16: for each step 16 bytes of each lane, the high
+  /// parts of row r, of row r + 8, of row r and of row r + 8, then the low
+  /// ones; then the factors that undo the rows' scaling, and an mbarrier.
   struct Staged {
     int64_t rows = 0, columns = 0;
     Value address;
     int64_t steps() const { return llvm::divideCeil(columns, 16); }
-    int64_t factorBytes() const { return rows / 8 * steps() * 512; }
-    int64_t bytes() const { return factorBytes() + rows * 4; }
+    int64_t tiles() const { return llvm::divideCeil(rows, 16); }
+    int64_t tileBytes() const { return steps() * 1024; }
+    int64_t factorBytes() const { return tiles() * tileBytes(); }
+    int64_t barrierBytes() const { return factorBytes() + rows * 4; }
+    int64_t bytes() const { return barrierBytes() + 8; }
   };
   /// How the elements of a Row lie.
   struct RowPlace {
@@ -155,16 +156,29 @@ private:
   LogicalResult emit(tile::ScratchOp op);
 
   // NvvmTeamDots.cpp: products as exact as float32.
-  struct SplitRow {
-    SmallVector<Value> high, low; // pairs of float16
-    Value factor;
+  /// Where the scores of one row of a lane go.
+  struct SpreadRow {
+    Value factor, scores, barrier;
   };
-  SmallVector<Value> loadPieces(const View &view, Value row, int64_t columns);
-  SplitRow split(ArrayRef<Value> values);
+  SmallVector<Value> loadPieces(const View &view, Value eight, int64_t columns,
+                                int64_t first, int64_t end);
+  Value factorPointer(const View &view, Value row, int64_t columns);
+  Value eightOf(const View &view, Value eight);
   std::pair<Value, Value> splitPair(Value first, Value second, Value scale);
-  LogicalResult emit(tile::StageOp op);
-  LogicalResult emit(tile::DotStagedOp op);
-  LogicalResult emit(tile::SpreadOp op);
+  void stageRows(tile::SpreadDotsOp op, const Staged &staged);
+  void multiplySteps(const Staged &staged, int64_t first,
+                     ArrayRef<Value> pieces, SmallVectorImpl<Value> &sums);
+  SmallVector<SpreadRow> spreadRows(const Scratch &scratch,
+                                    const Staged &staged);
+  void storeScores(const SpreadRow &row, Value column, Value first,
+                   Value second);
+  SmallVector<Value> loadKeys(const View &view, Value first, int64_t columns,
+                              int64_t step);
+  SmallVector<Value> spreadKeys(tile::SpreadDotsOp op, const Staged &staged,
+                                ArrayRef<SpreadRow> rows, Value first,
+                                Value next, ArrayRef<Value> pieces);
+  LogicalResult emit(tile::StoreSplitOp op);
+  LogicalResult emit(tile::SpreadDotsOp op);
 
   // NvvmRows.cpp: rank-1 tensors of a team's warps.
   Value rowIndex(const RowPlace &place, int64_t index);
@@ -386,7 +400,7 @@ private:
   tile::TeamOp team_;
   Value member_;
   DenseMap<Value, Scratch> scratches_;
-  DenseMap<Value, Staged> staged_;
+  DenseMap<Operation *, Staged> staged_;
   /// Shared memory of a team: what is fixed, and the end of what is not.
   int64_t teamBytes_ = 0;
   Value dynamicEnd_;

@@ -14,20 +14,21 @@ using namespace mlir::sparge;
 
 static constexpr int64_t kWarpThreads = 32;
 /// Words between the rows of a scratch beyond whole groups of 32 banks, so that
-/// eight rows at two neighbouring columns' distance lie in different banks.
-static constexpr int64_t kStridePadding = 4;
+/// eight columns of four rows, what half a warp spreads, lie in different
+/// banks.
+static constexpr int64_t kStridePadding = 8;
 
 /// The kernel waits for the launch before it (a no-op in a launch of its own),
 /// and lets the next one be launched: that one waits here in turn, with its
 /// CTAs in place.
 bool NvvmEmitter::isForTeams(Operation *op) {
-  return isa<tile::TeamBarrierOp, tile::ScratchOp, tile::StageOp,
-             tile::DotStagedOp, tile::SpreadOp, tile::RowLoadOp,
-             tile::RowStoreOp, tile::TotalOp, tile::PickOp, tile::RankOp,
-             tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
-             tile::StoreScalarOp, tile::SumRowsOp, tile::RowDotsOp,
-             tile::PeakRowsOp, tile::ScaleRowsOp, tile::ScaleCoresOp,
-             tile::ScatterAtOp, tile::SignalOp, tile::AwaitOp, tile::LoadRunOp,
+  return isa<tile::TeamBarrierOp, tile::ScratchOp, tile::SpreadDotsOp,
+             tile::RowLoadOp, tile::RowStoreOp, tile::TotalOp, tile::PickOp,
+             tile::RankOp, tile::ScatterOp, tile::RowScatterOp,
+             tile::FillRestOp, tile::StoreScalarOp, tile::SumRowsOp,
+             tile::RowDotsOp, tile::PeakRowsOp, tile::ScaleRowsOp,
+             tile::ScaleCoresOp, tile::ScatterAtOp, tile::SignalOp,
+             tile::AwaitOp, tile::LoadRunOp, tile::StoreSplitOp,
              tile::RowGatherOp, tile::AddProductsOp, tile::SetTrueOp,
              tile::SetRunTrueOp, tile::ListTrueOp, tile::RowListTrueOp>(op);
 }
@@ -57,11 +58,11 @@ LogicalResult NvvmEmitter::emitTeam() {
   Value address =
       LLVM::AddressOfOp::create(b_, loc, sharedType, "spargejit_shared");
   shared_ = LLVM::PtrToIntOp::create(b_, loc, p_.i32(), address);
-  for (tile::StageOp op : kernel_.getBody().getOps<tile::StageOp>()) {
-    ArrayRef<Attribute> sizes = op.getType().getSizes().getSizes();
-    Staged &staged = staged_[op.getResult()];
-    staged.rows = *tile::getFixed(sizes[0]);
-    staged.columns = *tile::getFixed(sizes[1]);
+  for (tile::SpreadDotsOp op : kernel_.getBody().getOps<tile::SpreadDotsOp>()) {
+    tile::ScratchType scratch = op.getScratch().getType();
+    Staged &staged = staged_[op];
+    staged.rows = members() * *tile::getFixed(scratch.getRows());
+    staged.columns = *tile::getFixed(op.getColumns());
     staged.address = p_.add(shared_, teamBytes_);
     teamBytes_ += llvm::alignTo(staged.bytes(), 128);
   }

@@ -27,7 +27,7 @@ bool NvvmEmitter::isBytes(RankedTensorType type) {
 
 NvvmEmitter::Held NvvmEmitter::heldBy(RankedTensorType type) const {
   if (role_.isTeam)
-    return type.getRank() == 1 ? Held::Row : Held::Keys;
+    return Held::Row;
   if (type.getRank() == 1)
     return role_.isOneWarp() ? Held::Lanes : Held::Rows;
   return type.getDimSize(1) == kPartColumns ? Held::Parts : Held::Matrix;
@@ -49,8 +49,6 @@ int64_t NvvmEmitter::registerCount(RankedTensorType type, Held held) {
     return llvm::divideCeil(type.getDimSize(0), kWarpLanes);
   case Held::Row:
     return RowPlace(type.getDimSize(0)).registers();
-  case Held::Keys:
-    return type.getDimSize(1) / kColumnGroup * 4;
   }
   llvm_unreachable("covered switch");
 }

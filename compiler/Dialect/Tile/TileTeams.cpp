@@ -1,54 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Verifiers of TileTeams.td, and the staged type.
+// Verifiers of TileTeams.td.
 #include "compiler/Dialect/Tile/TileDialect.h"
 #include "compiler/Dialect/Tile/TileSizes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
 using namespace mlir::tile;
 
 static RankedTensorType tensorType(Value value) {
   return cast<RankedTensorType>(value.getType());
-}
-
-Type StagedType::parse(AsmParser &parser) {
-  llvm::SMLoc location = parser.getCurrentLocation();
-  if (parser.parseLess())
-    return {};
-  FailureOr<Attribute> rows = parseSizeEntry(parser);
-  if (failed(rows) || parser.parseKeyword("x"))
-    return {};
-  FailureOr<Attribute> columns = parseSizeEntry(parser);
-  if (failed(columns) || parser.parseGreater())
-    return {};
-  MLIRContext *context = parser.getContext();
-  return parser.getChecked<StagedType>(
-      location, context, SizesAttr::get(context, {*rows, *columns}));
-}
-
-void StagedType::print(AsmPrinter &printer) const {
-  printer << "<";
-  printSizeEntry(printer, getSizes().getSizes()[0]);
-  printer << " x ";
-  printSizeEntry(printer, getSizes().getSizes()[1]);
-  printer << ">";
-}
-
-LogicalResult StagedType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 SizesAttr sizes) {
-  if (sizes.getSizes().size() != 2) // C1
-    return emitError() << "expects two sizes, got " << sizes.getSizes().size();
-  std::optional<int64_t> rows = getFixed(sizes.getSizes()[0]);
-  std::optional<int64_t> columns = getFixed(sizes.getSizes()[1]);
-  if ((rows && (*rows <= 0 || *rows % 8 != 0)) ||
-      (columns && (*columns <= 0 || *columns % 8 != 0 || *columns > 256))) // C1
-    return emitError() << "expects rows that are a multiple of 8 and columns "
-                          "that are one up to 256, got "
-                       << printSizes(sizes.getSizes());
-  return success();
 }
 
 /// Where fixed, the size lies in [1, most].
@@ -118,34 +80,31 @@ static LogicalResult verifyFloatRows(Operation *op, ViewType view) {
   return success();
 }
 
-LogicalResult StageOp::verify() {
-  if (failed(verifyFloatRows(*this, getView().getType()))) // C1
-    return failure();
-  if (!isa_and_present<KernelOp>((*this)->getParentOp())) // C2
+LogicalResult StoreSplitOp::verify() {
+  RankedTensorType value = tensorType(getValue());
+  if (value.getRank() != 1 || !value.getElementType().isF32()) // C1
+    return emitOpError() << "expects a rank-1 tensor of f32, got " << value;
+  std::optional<int64_t> size = getFixed(getSizes(value)[0]);
+  if (size && (*size % 8 != 0 || *size > 256)) // C1
+    return emitOpError() << "expects a multiple of 8 elements up to 256, got "
+                         << *size;
+  return verifyFloatRows(*this, getView().getType()); // C2
+}
+
+LogicalResult SpreadDotsOp::verify() {
+  for (ViewType view : {getK().getType(), getQ().getType()})
+    if (failed(verifyFloatRows(*this, view))) // C1
+      return failure();
+  if (!getScratch().getType().getElementType().isF32()) // C2
+    return emitOpError() << "expects scratch of f32, got "
+                         << getScratch().getType();
+  std::optional<int64_t> columns = getFixed(getColumns());
+  if (columns && (*columns <= 0 || *columns % 8 != 0 || *columns > 256)) // C3
+    return emitOpError() << "expects a multiple of 8 columns up to 256, got "
+                         << *columns;
+  if (!isa_and_present<KernelOp>((*this)->getParentOp())) // C4
     return emitOpError() << "expects to stand directly in a tile.kernel, got "
                             "another op around it";
-  return success();
-}
-
-LogicalResult DotStagedOp::verify() {
-  if (failed(verifyFloatRows(*this, getView().getType()))) // C1
-    return failure();
-  RankedTensorType result = tensorType(getResult());
-  Attribute rows = getStaged().getType().getSizes().getSizes()[0];
-  if (result.getRank() != 2 || !result.getElementType().isF32() ||
-      getFixed(getSizes(result)[0]) != 16 || getSizes(result)[1] != rows) // C2
-    return emitOpError() << "expects a result of 16 x " << printSizes(rows)
-                         << " of f32, got " << result;
-  return success();
-}
-
-LogicalResult SpreadOp::verify() {
-  RankedTensorType value = tensorType(getValue());
-  if (value.getRank() != 2 || !value.getElementType().isF32() ||
-      !getScratch().getType().getElementType().isF32()) // C1
-    return emitOpError() << "expects a tile of rank 2 and f32, and such "
-                            "scratch, got "
-                         << value << " and " << getScratch().getType();
   return success();
 }
 

@@ -17,8 +17,8 @@ def Tile_TeamOp : Tile_Op<"team", [Pure]> {
     then on to the next lane, round and round. `ctas` CTAs at least fit a
     multiprocessor together, which bounds the registers of a thread.
 
-    Warps meet in `tile.team_barrier` and `tile.stage` alone, which every warp of
-    the team (of the CTA) must reach equally often.
+    Warps meet in `tile.team_barrier` and `tile.spread_dots` alone, which every warp
+    of the team must reach equally often.
 
     C1: stands directly in a `tile.kernel`, once, and without roles.
     C2: members are from 1 to 8, warps from 1 to 32, CTAs from 1 to 32.
@@ -94,56 +94,57 @@ def Tile_AwaitOp : Tile_Op<"await"> {
   let hasVerifier = 1;
 }
 
-def Tile_StageOp : Tile_Op<"stage"> {
-  let summary = "Copies rows to the CTA's shared memory, as a dot's operand";
+def Tile_StoreSplitOp : Tile_Op<"store_split", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes a row in parts that the tensor core multiplies";
   let description = [{
-    result[r, c] = view[row + r, c], 0 beyond the view's rows. All warps of the
-    CTA work on it and wait for each other; once in a kernel for each op.
+    view[row] = split(value). The row is scaled by a power of two, so that its
+    largest element has the exponent 14, and each element split into two float16
+    parts, x = high + low, of together 22 significant bits; a NaN or infinity makes
+    the row's products NaN. All rows together take 8 ceil(rows / 8) (16
+    ceil(columns / 16) + 1) words from the view's first one, at a multiple of 16 bytes;
+    the view's strides do not count. First the parts: eight rows after eight rows, of
+    those 16 columns after 16 columns, of those row after row; each four columns are
+    four words, the high parts of all four and then the low ones. Then the float32 by
+    row that undoes the scaling.
 
-    Each row is scaled by a power of two, so that its largest element has the
-    exponent 14, and split into two float16 parts, x = high + low, of together 22
-    significant bits; a NaN or infinity makes its row's products NaN.
-
-    C1: the view has rank 2 and f32 elements.
-    C2: stands directly in a `tile.kernel`.
+    C1: the value is a rank-1 tensor of f32, where fixed of a multiple of 8 elements
+        up to 256.
+    C2: the view has rank 2 and f32 elements.
   }];
-  let arguments = (ins Tile_ViewType:$view, Index:$row);
-  let results = (outs Tile_StagedType:$result);
-  let assemblyFormat = "$view `[` $row `]` attr-dict `:` qualified(type($view)) `->` qualified(type($result))";
+  let arguments = (ins AnyRankedTensor:$value, Tile_ViewType:$view, Index:$row);
+  let assemblyFormat = "$value `,` $view `[` $row `]` attr-dict `:` type($value) `,` qualified(type($view))";
   let hasVerifier = 1;
 }
 
-def Tile_DotStagedOp : Tile_Op<"dot_staged", [MemoryEffects<[MemRead]>]> {
-  let summary = "Products of 16 rows of a view with staged rows, as exact as float32";
+def Tile_SpreadDotsOp : Tile_Op<"spread_dots"> {
+  let summary = "Products of a team's rows with all rows of a view, as exact as float32";
   let description = [{
-    result[r, c] = sum over d of view[row + r, d] · staged[c, d]. Both are split
-    as by `tile.stage`, and the products of high · high, high · low and low · high
-    are summed in float32 on the tensor core: an error of about 2^-22 of |view
-    row| · |staged row| (Ootomo and Yokota, arXiv 2203.03341, with float16 parts).
-    Rows beyond the view's last give that row's products.
+    With m = rows(scratch): row r < m members of the team goes to row r mod m of the
+    scratch of member r / m,
 
-    C1: the view has rank 2 and f32 elements.
-    C2: the result is 16 x rows(staged) of f32.
+      scratch[r mod m, j] = scale sum over d < columns of x[row + r, d] y[j, d]
+
+    for each row j of k; q holds x and k holds y as `tile.store_split` writes them, and
+    the first row is a multiple of 8. A zero is +0, and NaN -inf. What rows of the team
+    beyond q's last get is not said, nor what up to 15 columns behind k's last. All
+    warps of the team work on it, and each
+    waits for the scores of its CTA's rows.
+
+    The products of high · high, high · low and low · high are summed in float32 on
+    the tensor core: an error of about 2^-22 of |x row| · |y row| (Ootomo and Yokota,
+    arXiv 2203.03341, with float16 parts).
+
+    C1: the views have rank 2 and f32 elements.
+    C2: the scratch is of f32.
+    C3: the columns, where fixed, are a multiple of 8 up to 256.
+    C4: stands directly in a `tile.kernel`.
   }];
-  let arguments = (ins Tile_ViewType:$view, Index:$row, Tile_StagedType:$staged);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Tile_ViewType:$k, Tile_ViewType:$q, Index:$row, F32:$scale,
+                       Tile_SizesAttr:$columns, Tile_ScratchType:$scratch);
   let assemblyFormat = [{
-    $view `[` $row `]` `,` $staged attr-dict
-    `:` qualified(type($view)) `,` qualified(type($staged)) `->` type($result)
+    $k `,` $q `[` $row `]` `by` $scale `columns` custom<Size>($columns) `into` $scratch attr-dict
+    `:` qualified(type($k)) `,` qualified(type($q)) `,` qualified(type($scratch))
   }];
-  let hasVerifier = 1;
-}
-
-def Tile_SpreadOp : Tile_Op<"spread", [MemoryEffects<[MemWrite]>]> {
-  let summary = "Writes a tile's columns into rows of scratch, all members' in turn";
-  let description = [{
-    With m = rows(scratch): column c of the tile goes to row c mod m of the
-    scratch of member c / m: scratch[c mod m, col + r] = value[r, c].
-
-    C1: the value is a rank-2 tensor of the scratch's element type, f32.
-  }];
-  let arguments = (ins AnyRankedTensor:$value, Tile_ScratchType:$scratch, Index:$col);
-  let assemblyFormat = "$value `,` $scratch `[` $col `]` attr-dict `:` type($value) `,` qualified(type($scratch))";
   let hasVerifier = 1;
 }
 

@@ -91,21 +91,6 @@ def Tile_ScratchType : Tile_Type<"Scratch", "scratch"> {
   let genVerifyDecl = 1;
 }
 
-def Tile_StagedType : Tile_Type<"Staged", "staged"> {
-  let summary = "Rows in a CTA's shared memory as `tile.stage` leaves them";
-  let description = [{
-    C1: two sizes; where fixed, rows are a multiple of 8, columns one of 8 up to
-        256.
-
-    ```mlir
-    !q_rows = !tile.staged<tile_rows x head_dim>
-    ```
-  }];
-  let parameters = (ins "::mlir::tile::SizesAttr":$sizes);
-  let hasCustomAssemblyFormat = 1;
-  let genVerifyDecl = 1;
-}
-
 //===- hand-scheduled kernels ---------------------------------------------===//
 
 def Tile_SharedType : Tile_Type<"Shared", "shared"> {

@@ -12,6 +12,9 @@
 // the first heads next finds them there. progress[batch · kv_heads + kv_head] counts
 // the blocks done, for a launch that starts on a head before the others are pooled.
 //
+// split_means: the means as select_blocks multiplies them (tile.store_split), for
+// which each head has room; else as float32.
+//
 // q_blocks_together, k_blocks_together: blocks of a warp at a time. pool_grid_rows:
 // so few that CTAs fill the device however short q is.
 
@@ -22,7 +25,7 @@ tile.kernel @pool(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
                   %pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.global<4 x f32>,
                   %progress: !tile.global<1 x i32>)
     parameters [elem, head_dim, mask_block_q, mask_block_kv, q_blocks_together, k_blocks_together,
-                pool_grid_rows, pool_warps, pool_ctas]
+                pool_grid_rows, pool_warps, pool_ctas, split_means]
     grid %q by pool_grid_rows {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -31,6 +34,7 @@ tile.kernel @pool(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
   %q_together = tile.parameter "q_blocks_together" : index
   %k_together = tile.parameter "k_blocks_together" : index
   %pool_warps = tile.parameter "pool_warps" : index
+  %is_split = tile.parameter "split_means" : i1
   %member, %warp = tile.team members 1 warps pool_warps ctas pool_ctas : index, index
   // Whatever follows reads what this launch writes, and waits for it; a signal says
   // that what came before has ended as well.
@@ -80,7 +84,11 @@ tile.kernel @pool(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
         %count_f32 = arith.sitofp %count_i32 : i32 to f32
         %divisor = tile.splat %count_f32 : f32 -> !mean
         %mean = arith.divf %sum, %divisor : !mean
-        tile.store %mean, %k_means[%block, %c0] : !mean, !tile.view<2 x f32>
+        scf.if %is_split {
+          tile.store_split %mean, %k_means[%block] : !mean, !tile.view<2 x f32>
+        } else {
+          tile.store %mean, %k_means[%block, %c0] : !mean, !tile.view<2 x f32>
+        }
       }
       %k_done = arith.subi %k_end, %k_first : index
       scf.yield %k_done : index
@@ -106,7 +114,11 @@ tile.kernel @pool(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
         %count_f32 = arith.sitofp %count_i32 : i32 to f32
         %divisor = tile.splat %count_f32 : f32 -> !mean
         %mean = arith.divf %sum, %divisor : !mean
-        tile.store %mean, %q_means[%block, %c0] : !mean, !tile.view<2 x f32>
+        scf.if %is_split {
+          tile.store_split %mean, %q_means[%block] : !mean, !tile.view<2 x f32>
+        } else {
+          tile.store %mean, %q_means[%block, %c0] : !mean, !tile.view<2 x f32>
+        }
       }
       %q_done = arith.subi %q_end, %q_first : index
       scf.yield %q_done : index

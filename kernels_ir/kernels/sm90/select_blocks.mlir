@@ -34,9 +34,6 @@
 //
 // k_values, p_values and what has_dense brings are those of kernels/portable/select_blocks.mlir.
 
-!rows = !tile.staged<tile_rows x head_dim>
-!key_scores = tensor<?x?xf32, #tile.sizes<16, tile_rows>>
-!key_mask = tensor<?x?xi1, #tile.sizes<16, tile_rows>>
 !scratch = !tile.scratch<member_rows, f32>
 !candidates = !tile.scratch<team_warps, i32>
 // For each row what is kept of it, then what lies inside its interval.
@@ -65,7 +62,6 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
-  %c16 = arith.constant 16 : index
   %c32 = arith.constant 32 : index
   %i0 = arith.constant 0 : i32
   %i1 = arith.constant 1 : i32
@@ -95,7 +91,6 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %member_rows = tile.parameter "member_rows" : index
   %row_tile = tile.parameter "row_tile" : index
   %tile_rows = tile.parameter "tile_rows" : index
-  %team_members = tile.parameter "team_members" : index
   %team_warps = tile.parameter "team_warps" : index
   %mask_block_q = tile.parameter "mask_block_q" : index
   %mask_block_kv = tile.parameter "mask_block_kv" : index
@@ -134,28 +129,8 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %group_tiles = arith.muli %heads_per_kv, %head_tiles : index
   tile.await %progress[%group] until %group_blocks by %group_tiles : !tile.global<1 x i32>
 
-  // ---- scores: 16 key blocks a warp -------------------------------------------
-  %q_rows = tile.stage %q_view[%first_row] : !tile.view<2 x f32> -> !rows
-  // No CTA writes into another's memory before that one runs.
-  tile.team_barrier
-  %scales = tile.splat %softmax_scale : f32 -> !key_scores
-  %zeros = tile.splat %f0 : f32 -> !key_scores
-  %lowest = tile.splat %minus_inf : f32 -> !key_scores
-  %first_worker = arith.muli %member, %team_warps : index
-  %worker = arith.addi %first_worker, %warp : index
-  %first_key = arith.muli %worker, %c16 : index
-  %workers = arith.muli %team_members, %team_warps : index
-  %key_step = arith.muli %workers, %c16 : index
-  scf.for %key = %first_key to %kv_blocks step %key_step {
-    %products = tile.dot_staged %k_view[%key], %q_rows : !tile.view<2 x f32>, !rows -> !key_scores
-    %scaled = arith.mulf %products, %scales : !key_scores
-    // + 0.0 makes -0 and 0 one score.
-    %signed = arith.addf %scaled, %zeros : !key_scores
-    %is_number = arith.cmpf ord, %signed, %signed : !key_scores
-    %ranked = arith.select %is_number, %signed, %lowest : !key_mask, !key_scores
-    tile.spread %ranked, %scores[%key] : !key_scores, !scratch
-  }
-  tile.team_barrier
+  tile.spread_dots %k_view, %q_view[%first_row] by %softmax_scale columns head_dim into %scores
+      : !tile.view<2 x f32>, !tile.view<2 x f32>, !scratch
 
   // ---- selection: a row a warp ------------------------------------------------
   %log2_es = tile.splat %log2_e : f32 -> !run

@@ -3,30 +3,42 @@
 // convert-tile-to-nvvm: teams, their shared memory, exact dots, rank-1 tensors.
 // RUN: sparge-opt %s --tile-specialise="parameters=n=16" --convert-tile-to-nvvm --canonicalize --cse --split-input-file | FileCheck %s
 
-// Staged rows: 2 * 5 pieces of 512 bytes and 16 factors, in multiples of 128; four
-// words beyond the end of each of two rows of scratch, whose columns follow from
-// the size in slot 3.
+// Sixteen rows: 5 steps of 1024 bytes, 16 factors and a barrier, in multiples of
+// 128; eight words beyond the end of each of two rows of scratch, whose columns
+// follow from the size in slot 3.
 // CHECK-LABEL: llvm.func @team(
 // CHECK-SAME: nvvm.cluster_dim = array<i32: 8, 1, 1>
 // CHECK-SAME: nvvm.maxntid = array<i32: 128, 1, 1>, nvvm.minctasm = 2 : i32
 // CHECK-SAME: spargejit.dynamic_shared = [array<i64: 8, 64, 3>], spargejit.members = 8 : i64
-// CHECK-SAME: spargejit.shared_bytes = 5280 : i64, spargejit.starts_early = true
+// CHECK-SAME: spargejit.shared_bytes = 5312 : i64, spargejit.starts_early = true
 // CHECK-SAME: spargejit.threads = 128 : i64
 // CHECK: griddepcontrol.launch_dependents;
 // CHECK: griddepcontrol.wait;
-// Eight rows at a time: load, scale, split, store.
+// CHECK: mbarrier.init.shared::cta.b64
+// CHECK: mbarrier.arrive.expect_tx.shared::cta.b64
+// CHECK: fence.mbarrier_init.release.cluster;
+// CHECK: barrier.cluster.arrive.relaxed.aligned;
+// The first keys' first three steps, then the rows' parts and the factors that undo
+// their scaling, eight rows at a time.
+// CHECK-COUNT-6: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
 // CHECK: scf.for
-// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
-// CHECK: llvm.nvvm.ff2f16x2.rn
-// CHECK: st.shared.v4.b32
+// CHECK-COUNT-5: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK: llvm.load {{.*}} : !llvm.ptr<1> -> f32
+// CHECK-COUNT-20: st.shared.b32
 // CHECK: nvvm.barrier0
-// CHECK: barrier.cluster.arrive.release.aligned;
+// CHECK-COUNT-2: mapa.shared::cluster.u32
 // CHECK: barrier.cluster.wait.acquire.aligned;
-// High · low, low · high, high · high.
-// CHECK-COUNT-30: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+// The other two steps are loaded before the first three are multiplied, and the next
+// keys' first ones before those; low · high, high · low, high · high.
+// CHECK: scf.for
+// CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK-COUNT-18: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
 // CHECK-NOT: mma.sync
-// CHECK: mapa.shared::cluster.u32
-// CHECK: st.shared::cluster.f32
+// CHECK-COUNT-6: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK-COUNT-12: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+// CHECK-NOT: mma.sync
+// CHECK-COUNT-4: st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32
+// CHECK: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64
 tile.kernel @team(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
@@ -36,10 +48,9 @@ tile.kernel @team(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
   %columns = tile.dim %x, 2 : !tile.global<4 x f32>
   %scratch = tile.scratch %columns multiple %c64 : !tile.scratch<2, f32>
   %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
-  %q = tile.stage %view[%c0] : !tile.view<2 x f32> -> !tile.staged<16 x 72>
-  tile.team_barrier
-  %s = tile.dot_staged %view[%warp], %q : !tile.view<2 x f32>, !tile.staged<16 x 72> -> tensor<16x16xf32>
-  tile.spread %s, %scratch[%warp] : tensor<16x16xf32>, !tile.scratch<2, f32>
+  %one = arith.constant 1.0 : f32
+  tile.spread_dots %view, %view[%warp] by %one columns 72 into %scratch
+      : !tile.view<2 x f32>, !tile.view<2 x f32>, !tile.scratch<2, f32>
 }
 
 // -----
@@ -170,6 +181,24 @@ tile.kernel @progress(%x: !tile.global<4 x f32>, %counter: !tile.global<1 x i32>
   %count = tile.dim %x, 2 : !tile.global<4 x f32>
   tile.signal %counter[%cta] by %count : !tile.global<1 x i32>
   tile.await %counter[%cta] until %count by %ctas : !tile.global<1 x i32>
+}
+
+// -----
+
+// Each lane splits its four columns and stores the parts; one stores the factor.
+// CHECK-LABEL: llvm.func @split(
+// CHECK: llvm.nvvm.redux.sync.max
+// CHECK-COUNT-4: llvm.nvvm.ff2f16x2.rn
+// CHECK: st.global.v4.b32
+// CHECK: st.global.b32
+// CHECK-NOT: st.global
+tile.kernel @split(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 3.0 : f32
+  %member, %warp = tile.team members 1 warps 4 ctas 2 : index, index
+  %to = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  %values = tile.splat %f : f32 -> tensor<72xf32>
+  tile.store_split %values, %to[%warp] : tensor<72xf32>, !tile.view<2 x f32>
 }
 
 // -----

@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tile.team and what its warps share: launch_wait, launch_next, team_barrier,
-// stage, dot_staged, spread, row_load, row_store, signal, await.
+// store_split, spread_dots, row_load, row_store, signal, await.
 // RUN: sparge-opt %s | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --tile-specialise="parameters=n=64,rows=8,dim=72,members=8,warps=4,width=128" | FileCheck %s --check-prefix=FIXED
 
-!staged = !tile.staged<n x dim>
-!scores = tensor<?x?xf32, #tile.sizes<16, n>>
 !run = tensor<?xf32, #tile.sizes<width>>
 
 // CHECK-LABEL: tile.kernel @teams
 // CHECK: %[[MEMBER:.*]], %[[WARP:.*]] = tile.team members members warps warps ctas 2 : index, index
 // CHECK: tile.launch_next
 // CHECK: tile.launch_wait
-// CHECK: %[[Q:.*]] = tile.stage %[[X:.*]][%[[WARP]]] : !tile.view<2 x f32> -> !tile.staged<n x dim>
+// CHECK: tile.store_split %{{.*}}, %{{.*}}[%[[WARP]]] : tensor<?xf32, #tile.sizes<dim>>, !tile.view<2 x f32>
 // CHECK: tile.team_barrier
-// CHECK: %[[S:.*]] = tile.dot_staged %[[X]][%[[WARP]]], %[[Q]] : !tile.view<2 x f32>, !tile.staged<n x dim> -> tensor<?x?xf32, #tile.sizes<16, n>>
-// CHECK: tile.spread %[[S]], %[[M:.*]][%[[WARP]]] : tensor<?x?xf32, #tile.sizes<16, n>>, !tile.scratch<rows, f32>
+// CHECK: tile.spread_dots %[[X:.*]], %[[X]][%[[WARP]]] by %{{.*}} columns dim into %[[M:.*]] : !tile.view<2 x f32>, !tile.view<2 x f32>, !tile.scratch<rows, f32>
 // CHECK: %[[R:.*]] = tile.row_load %[[M]][%[[WARP]], %[[MEMBER]]] : !tile.scratch<rows, f32> -> tensor<?xf32, #tile.sizes<width>>
 // CHECK: tile.row_store %[[R]], %[[M]][%[[WARP]], %[[MEMBER]]] : tensor<?xf32, #tile.sizes<width>>, !tile.scratch<rows, f32>
 // FIXED: tile.team members 8 warps 4 ctas 2
-// FIXED: tile.stage {{.*}} -> !tile.staged<64 x 72>
-// FIXED: tile.dot_staged {{.*}} -> tensor<16x64xf32>
+// FIXED: tile.store_split {{.*}} : tensor<72xf32>
+// FIXED: tile.spread_dots {{.*}} columns 72 into {{.*}} !tile.scratch<8, f32>
 tile.kernel @teams(%x: !tile.global<4 x f32>) parameters [n, rows, dim, members, warps, width] grid %x by n {
   %member, %warp = tile.team members members warps warps ctas 2 : index, index
   tile.launch_next
@@ -32,10 +29,12 @@ tile.kernel @teams(%x: !tile.global<4 x f32>) parameters [n, rows, dim, members,
   %scratch = tile.scratch %columns multiple %c128 : !tile.scratch<rows, f32>
   %few = tile.scratch %c128 multiple %c128 : !tile.scratch<rows, f32>
   %view = tile.slice %x[%member, %member] : !tile.global<4 x f32> -> !tile.view<2 x f32>
-  %q = tile.stage %view[%warp] : !tile.view<2 x f32> -> !staged
+  %one = arith.constant 1.0 : f32
+  %ones = tile.splat %one : f32 -> tensor<?xf32, #tile.sizes<dim>>
+  tile.store_split %ones, %view[%warp] : tensor<?xf32, #tile.sizes<dim>>, !tile.view<2 x f32>
   tile.team_barrier
-  %s = tile.dot_staged %view[%warp], %q : !tile.view<2 x f32>, !staged -> !scores
-  tile.spread %s, %scratch[%warp] : !scores, !tile.scratch<rows, f32>
+  tile.spread_dots %view, %view[%warp] by %one columns dim into %scratch
+      : !tile.view<2 x f32>, !tile.view<2 x f32>, !tile.scratch<rows, f32>
   %r = tile.row_load %scratch[%warp, %member] : !tile.scratch<rows, f32> -> !run
   tile.row_store %r, %scratch[%warp, %member] : !run, !tile.scratch<rows, f32>
 }

@@ -89,62 +89,34 @@ tile.kernel @await_c2(%x: !tile.global<4 x f32>, %y: !tile.global<1 x i32>) para
 
 // -----
 
-// expected-error @below {{expects rows that are a multiple of 8 and columns that are one up to 256, got 12 x 64}}
-tile.kernel @staged_c1(%x: !tile.staged<12 x 64>) parameters [n] grid %x by n {
-}
-
-// -----
-
-tile.kernel @stage_c1(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
-  %c0 = arith.constant 0 : index
-  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
-  // expected-error @below {{expects a view of rank 2 and f32, got '!tile.view<2 x bf16>'}}
-  %q = tile.stage %view[%c0] : !tile.view<2 x bf16> -> !tile.staged<64 x 64>
-}
-
-// -----
-
-tile.kernel @stage_c2(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
-  %c0 = arith.constant 0 : index
-  %t = arith.constant true
-  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
-  scf.if %t {
-    // expected-error @below {{expects to stand directly in a tile.kernel, got another op around it}}
-    %q = tile.stage %view[%c0] : !tile.view<2 x f32> -> !tile.staged<64 x 64>
-  }
-}
-
-// -----
-
-tile.kernel @dot_staged_c1(%x: !tile.global<4 x f32>, %y: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+tile.kernel @store_split_c1_type(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
   %c0 = arith.constant 0 : index
   %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
-  %other = tile.slice %y[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
-  %q = tile.stage %view[%c0] : !tile.view<2 x f32> -> !tile.staged<64 x 64>
-  // expected-error @below {{expects a view of rank 2 and f32, got '!tile.view<2 x bf16>'}}
-  %s = tile.dot_staged %other[%c0], %q : !tile.view<2 x bf16>, !tile.staged<64 x 64> -> tensor<16x64xf32>
+  %v = tile.iota : tensor<64xi32>
+  // expected-error @below {{expects a rank-1 tensor of f32, got 'tensor<64xi32>'}}
+  tile.store_split %v, %view[%c0] : tensor<64xi32>, !tile.view<2 x f32>
 }
 
 // -----
 
-tile.kernel @dot_staged_c2(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+tile.kernel @store_split_c1_size(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
   %c0 = arith.constant 0 : index
-  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
-  %q = tile.stage %view[%c0] : !tile.view<2 x f32> -> !tile.staged<64 x 64>
-  // expected-error @below {{expects a result of 16 x 64 of f32, got 'tensor<16x32xf32>'}}
-  %s = tile.dot_staged %view[%c0], %q : !tile.view<2 x f32>, !tile.staged<64 x 64> -> tensor<16x32xf32>
-}
-
-// -----
-
-tile.kernel @spread_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
-  %c0 = arith.constant 0 : index
-  %c32 = arith.constant 32 : index
   %f = arith.constant 0.0 : f32
-  %scratch = tile.scratch %c32 multiple %c32 : !tile.scratch<8, f32>
-  %v = tile.splat %f : f32 -> tensor<16xf32>
-  // expected-error @below {{expects a tile of rank 2 and f32, and such scratch, got 'tensor<16xf32>' and '!tile.scratch<8, f32>'}}
-  tile.spread %v, %scratch[%c0] : tensor<16xf32>, !tile.scratch<8, f32>
+  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  %v = tile.splat %f : f32 -> tensor<12xf32>
+  // expected-error @below {{expects a multiple of 8 elements up to 256, got 12}}
+  tile.store_split %v, %view[%c0] : tensor<12xf32>, !tile.view<2 x f32>
+}
+
+// -----
+
+tile.kernel @store_split_c2(%x: !tile.global<4 x f16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f = arith.constant 0.0 : f32
+  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f16> -> !tile.view<2 x f16>
+  %v = tile.splat %f : f32 -> tensor<64xf32>
+  // expected-error @below {{expects a view of rank 2 and f32, got '!tile.view<2 x f16>'}}
+  tile.store_split %v, %view[%c0] : tensor<64xf32>, !tile.view<2 x f16>
 }
 
 // -----
@@ -178,4 +150,60 @@ tile.kernel @row_store_c1_flags(%x: !tile.global<4 x f32>) parameters [n] grid %
   %v = tile.splat %true : i1 -> tensor<256xi1>
   // expected-error @below {{expects a rank-1 tensor of 32-bit elements like those of '!tile.scratch<8, f32>', got 'tensor<256xi1>'}}
   tile.row_store %v, %scratch[%c0, %c0] : tensor<256xi1>, !tile.scratch<8, f32>
+}
+
+// -----
+
+tile.kernel @spread_dots_c1(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %scale = arith.constant 1.0 : f32
+  %size = tile.dim %x, 2 : !tile.global<4 x bf16>
+  %scratch = tile.scratch %size multiple %c32 : !tile.scratch<8, f32>
+  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+  // expected-error @below {{expects a view of rank 2 and f32, got '!tile.view<2 x bf16>'}}
+  tile.spread_dots %view, %view[%c0] by %scale columns 64 into %scratch : !tile.view<2 x bf16>, !tile.view<2 x bf16>, !tile.scratch<8, f32>
+}
+
+// -----
+
+tile.kernel @spread_dots_c2(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %scale = arith.constant 1.0 : f32
+  %size = tile.dim %x, 2 : !tile.global<4 x f32>
+  %scratch = tile.scratch %size multiple %c32 : !tile.scratch<8, f32>
+  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  %other = tile.scratch %size multiple %c32 : !tile.scratch<8, i32>
+  // expected-error @below {{expects scratch of f32, got '!tile.scratch<8, i32>'}}
+  tile.spread_dots %view, %view[%c0] by %scale columns 64 into %other : !tile.view<2 x f32>, !tile.view<2 x f32>, !tile.scratch<8, i32>
+}
+
+// -----
+
+tile.kernel @spread_dots_c3(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %scale = arith.constant 1.0 : f32
+  %size = tile.dim %x, 2 : !tile.global<4 x f32>
+  %scratch = tile.scratch %size multiple %c32 : !tile.scratch<8, f32>
+  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  // expected-error @below {{expects a multiple of 8 columns up to 256, got 60}}
+  tile.spread_dots %view, %view[%c0] by %scale columns 60 into %scratch : !tile.view<2 x f32>, !tile.view<2 x f32>, !tile.scratch<8, f32>
+}
+
+// -----
+
+tile.kernel @spread_dots_c4(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %scale = arith.constant 1.0 : f32
+  %size = tile.dim %x, 2 : !tile.global<4 x f32>
+  %scratch = tile.scratch %size multiple %c32 : !tile.scratch<8, f32>
+  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
+  %t = arith.constant true
+  scf.if %t {
+    // expected-error @below {{expects to stand directly in a tile.kernel, got another op around it}}
+    tile.spread_dots %view, %view[%c0] by %scale columns 64 into %scratch : !tile.view<2 x f32>, !tile.view<2 x f32>, !tile.scratch<8, f32>
+  }
 }

@@ -37,16 +37,16 @@ TEST(CallBinding, PlacesPooledTensorsAndListsSideBySide) {
   tensors.reset(plan);
   auto bytes = placeWorkspace(plan, problem, nullptr, tensors);
   ASSERT_TRUE(bytes.ok());
-  // 2·6·2·24 and 2·3·7·24 floats, 2·6·2·7 and 2·6·2 int32, each up to 64.
-  EXPECT_EQ(*bytes, 2304 + 4032 + 704 + 128);
+  // 2·6·8·36 and 2·3·8·36 floats, 2·6·2·7 and 2·6·2 int32, each up to 64.
+  EXPECT_EQ(*bytes, 13824 + 6912 + 704 + 128);
   EXPECT_EQ(tensors.at(3).data, nullptr);
 
-  alignas(64) static char memory[8192];
+  alignas(64) static char memory[32768];
   ASSERT_EQ(*placeWorkspace(plan, problem, memory, tensors), *bytes);
   EXPECT_EQ(tensors.at(3).data, memory);
-  EXPECT_EQ(tensors.at(4).data, memory + 2304);
-  EXPECT_EQ(tensors.at(7, 0).data, memory + 2304 + 4032);
-  EXPECT_EQ(tensors.at(7, 1).data, memory + 2304 + 4032 + 704);
+  EXPECT_EQ(tensors.at(4).data, memory + 13824);
+  EXPECT_EQ(tensors.at(7, 0).data, memory + 13824 + 6912);
+  EXPECT_EQ(tensors.at(7, 1).data, memory + 13824 + 6912 + 704);
   EXPECT_EQ(tensors.at(7, 0).sizes, (std::array<std::int64_t, 4>{2, 6, 2, 7}));
   EXPECT_EQ(tensors.at(7, 0).strides,
             (std::array<std::int64_t, 4>{84, 14, 7, 1}));
@@ -81,7 +81,7 @@ TEST(CallBinding, LeavesListsThatAreThereAlone) {
   char other;
   tensors.at(7, 0).data = tensors.at(7, 1).data = &other;
   EXPECT_EQ(*placeWorkspace(plan, exampleProblem(), nullptr, tensors),
-            2304 + 4032);
+            13824 + 6912);
 }
 
 TEST(CallBinding, TellsWhenTheWorkspaceCannotBe) {
@@ -100,7 +100,7 @@ TEST(CallBinding, PacksSlotsInTheKernelsOrder) {
   const AttentionProblem problem = exampleProblem();
   ValueTensors tensors;
   tensors.reset(plan);
-  alignas(64) static char memory[8192];
+  alignas(64) static char memory[32768];
   ASSERT_TRUE(placeWorkspace(plan, problem, memory, tensors).ok());
   LaunchInfo info = unit::selectBlocksInfo(16);
   auto sources = bindArguments(plan, plan.launches[1], info);
@@ -114,20 +114,20 @@ TEST(CallBinding, PacksSlotsInTheKernelsOrder) {
       6,
       2,
       24,
+      1728,
       288,
-      48,
       24,
       1, // pooled_q
-      addressOf(memory + 2304),
+      addressOf(memory + 13824),
       2,
       3,
       7,
       24,
-      504,
-      168,
+      864,
+      288,
       24,
       1, // pooled_k
-      addressOf(memory + 6336),
+      addressOf(memory + 20736),
       2,
       6,
       2,
@@ -136,7 +136,7 @@ TEST(CallBinding, PacksSlotsInTheKernelsOrder) {
       14,
       7,
       1, // indices
-      addressOf(memory + 7040),
+      addressOf(memory + 21440),
       2,
       6,
       2,
