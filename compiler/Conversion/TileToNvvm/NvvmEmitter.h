@@ -28,6 +28,7 @@
 
 #include "compiler/Conversion/TileToNvvm/PtxBuilder.h"
 #include "compiler/Conversion/TileToNvvm/SharedPlan.h"
+#include "compiler/Conversion/TileToNvvm/Teams/StagedRows.h"
 #include "compiler/Dialect/Tile/TileDialect.h"
 #include "compiler/Dialect/Tile/TileSizes.h"
 
@@ -72,19 +73,6 @@ private:
   struct Scratch {
     Value address, columns, stride;
     int64_t rows = 0;
-  };
-  /// Staged rows, in tiles of 16: for each step 16 bytes of each lane, the high
-  /// parts of row r, of row r + 8, of row r and of row r + 8, then the low
-  /// ones; then the factors that undo the rows' scaling, and an mbarrier.
-  struct Staged {
-    int64_t rows = 0, columns = 0;
-    Value address;
-    int64_t steps() const { return llvm::divideCeil(columns, 16); }
-    int64_t tiles() const { return llvm::divideCeil(rows, 16); }
-    int64_t tileBytes() const { return steps() * 1024; }
-    int64_t factorBytes() const { return tiles() * tileBytes(); }
-    int64_t barrierBytes() const { return factorBytes() + rows * 4; }
-    int64_t bytes() const { return barrierBytes() + 8; }
   };
   /// How the elements of a Row lie.
   struct RowPlace {
@@ -139,7 +127,7 @@ private:
   LogicalResult emit(tile::TakeTurnOp op);
   LogicalResult emit(tile::PassTurnOp op);
 
-  // NvvmTeams.cpp: kernels whose warps all do the same.
+  // Teams/NvvmTeams.cpp: kernels whose warps all do the same.
   static bool isForTeams(Operation *op);
   static bool isForRoles(Operation *op);
   LogicalResult emitTeam();
@@ -155,32 +143,28 @@ private:
   LogicalResult emit(tile::ProgramIdOp op);
   LogicalResult emit(tile::ScratchOp op);
 
-  // NvvmTeamDots.cpp: products as exact as float32.
-  /// Where the scores of one row of a lane go.
-  struct SpreadRow {
-    Value factor, scores, barrier;
-  };
+  // Teams/NvvmTeamDots.cpp: products as exact as float32.
   SmallVector<Value> loadPieces(const View &view, Value eight, int64_t columns,
                                 int64_t first, int64_t end);
   Value factorPointer(const View &view, Value row, int64_t columns);
   Value eightOf(const View &view, Value eight);
   std::pair<Value, Value> splitPair(Value first, Value second, Value scale);
-  void stageRows(tile::SpreadDotsOp op, const Staged &staged);
-  void multiplySteps(const Staged &staged, int64_t first,
+  void stageRows(tile::SpreadDotsOp op, const StagedRows &staged);
+  void multiplySteps(const StagedRows &staged, int64_t first,
                      ArrayRef<Value> pieces, SmallVectorImpl<Value> &sums);
   SmallVector<SpreadRow> spreadRows(const Scratch &scratch,
-                                    const Staged &staged);
+                                    const StagedRows &staged);
   void storeScores(const SpreadRow &row, Value column, Value first,
                    Value second);
   SmallVector<Value> loadKeys(const View &view, Value first, int64_t columns,
                               int64_t step);
-  SmallVector<Value> spreadKeys(tile::SpreadDotsOp op, const Staged &staged,
+  SmallVector<Value> spreadKeys(tile::SpreadDotsOp op, const StagedRows &staged,
                                 ArrayRef<SpreadRow> rows, Value first,
                                 Value next, ArrayRef<Value> pieces);
   LogicalResult emit(tile::StoreSplitOp op);
   LogicalResult emit(tile::SpreadDotsOp op);
 
-  // NvvmRows.cpp: rank-1 tensors of a team's warps.
+  // Teams/NvvmRows.cpp: rank-1 tensors of a team's warps.
   Value rowIndex(const RowPlace &place, int64_t index);
   Value inRow(const RowPlace &place, int64_t index);
   LogicalResult emit(tile::RowLoadOp op);
@@ -202,7 +186,7 @@ private:
   LogicalResult emit(tile::AddProductsOp op);
   LogicalResult storeRow(tile::StoreOp op);
 
-  // NvvmFlags.cpp: rows of flags in scratch.
+  // Teams/NvvmFlags.cpp: rows of flags in scratch.
   Value flagRow(const Scratch &scratch, Value row);
   LogicalResult storeFlags(tile::RowStoreOp op);
   Value listFlags(Value row, Value end, Value limit,
@@ -212,7 +196,7 @@ private:
   LogicalResult emit(tile::ListTrueOp op);
   LogicalResult emit(tile::RowListTrueOp op);
 
-  // NvvmRowSums.cpp
+  // Teams/NvvmRowSums.cpp
   SmallVector<Value> widen(Type element, Value words, Value isThere);
   SmallVector<Value> loadEight(const View &view, Value row, Value column,
                                Value isThere, bool isAligned);
@@ -400,7 +384,7 @@ private:
   tile::TeamOp team_;
   Value member_;
   DenseMap<Value, Scratch> scratches_;
-  DenseMap<Operation *, Staged> staged_;
+  DenseMap<Operation *, StagedRows> staged_;
   /// Shared memory of a team: what is fixed, and the end of what is not.
   int64_t teamBytes_ = 0;
   Value dynamicEnd_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of 16-bit floats to f8E4M3FN: streams, as in NvvmRowSums.cpp, whose
-// lanes hold eight columns of a row at a time, and sixteen rows to the core
-// matrices of an image, where a lane holds a few neighbouring columns of all.
+// Rows of 16-bit floats to f8E4M3FN: streams, as in Teams/NvvmRowSums.cpp,
+// whose lanes hold eight columns of a row at a time, and sixteen rows to the
+// core matrices of an image, where a lane holds a few neighbouring columns of
+// all.
 #include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -60,7 +60,7 @@ LogicalResult NvvmEmitter::emitTeam() {
   shared_ = LLVM::PtrToIntOp::create(b_, loc, p_.i32(), address);
   for (tile::SpreadDotsOp op : kernel_.getBody().getOps<tile::SpreadDotsOp>()) {
     tile::ScratchType scratch = op.getScratch().getType();
-    Staged &staged = staged_[op];
+    StagedRows &staged = staged_[op];
     staged.rows = members() * *tile::getFixed(scratch.getRows());
     staged.columns = *tile::getFixed(op.getColumns());
     staged.address = p_.add(shared_, teamBytes_);

@@ -188,7 +188,7 @@ Value NvvmEmitter::eightOf(const View &view, Value eight) {
 
 /// Rows of q into shared memory. Eight rows to a warp at a time; lane 4 r + t
 /// works on row r, the first or second half of a tile.
-void NvvmEmitter::stageRows(tile::SpreadDotsOp op, const Staged &staged) {
+void NvvmEmitter::stageRows(tile::SpreadDotsOp op, const StagedRows &staged) {
   Location loc = p_.location();
   const View view = views_[op.getQ()];
   auto loop =
@@ -223,7 +223,7 @@ void NvvmEmitter::stageRows(tile::SpreadDotsOp op, const Staged &staged) {
 
 /// Adds to `sums` the products of steps [first, first + pieces' steps). Of a
 /// tile and eight keys a lane has two sums of row r and two of row r + 8.
-void NvvmEmitter::multiplySteps(const Staged &staged, int64_t first,
+void NvvmEmitter::multiplySteps(const StagedRows &staged, int64_t first,
                                 ArrayRef<Value> pieces,
                                 SmallVectorImpl<Value> &sums) {
   const size_t words = pieces.size() / 2; // of eight keys
@@ -260,8 +260,8 @@ void NvvmEmitter::multiplySteps(const Staged &staged, int64_t first,
 
 /// Each lane's row of each eight rows: its factor, where the scores of its
 /// owner's row are, and that one's barrier.
-SmallVector<NvvmEmitter::SpreadRow>
-NvvmEmitter::spreadRows(const Scratch &scratch, const Staged &staged) {
+SmallVector<SpreadRow> NvvmEmitter::spreadRows(const Scratch &scratch,
+                                               const StagedRows &staged) {
   Value factors = p_.add(p_.add(staged.address, staged.factorBytes()),
                          p_.mul(p_.divide(lane_, 4), 4));
   SmallVector<SpreadRow> rows;
@@ -319,7 +319,7 @@ SmallVector<Value> NvvmEmitter::loadKeys(const View &view, Value first,
 /// The scores of 16 keys from `first`, of which `pieces` are the first steps,
 /// and the first pieces of the keys from `next`.
 SmallVector<Value> NvvmEmitter::spreadKeys(tile::SpreadDotsOp op,
-                                           const Staged &staged,
+                                           const StagedRows &staged,
                                            ArrayRef<SpreadRow> rows,
                                            Value first, Value next,
                                            ArrayRef<Value> pieces) {
@@ -374,7 +374,7 @@ SmallVector<Value> NvvmEmitter::spreadKeys(tile::SpreadDotsOp op,
 /// waits for the others' rows; none sends before all run.
 LogicalResult NvvmEmitter::emit(tile::SpreadDotsOp op) {
   Location loc = p_.location();
-  const Staged staged = staged_[op];
+  const StagedRows staged = staged_[op];
   const Scratch scratch = scratches_[op.getScratch()];
   const View keys = views_[op.getK()];
   constexpr int64_t kKeys = 16;
