@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies by the TMA. One lane issues them; a box is copied panel by panel,
-// since a swizzled box is at most one panel wide.
+// since a swizzled box is at most one panel wide. And bulk copies of what is
+// one run of memory: stacks (TileStacks.td).
 #include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -161,5 +163,97 @@ LogicalResult NvvmEmitter::emit(tile::StoreAsyncOp op) {
 /// follows.
 LogicalResult NvvmEmitter::emit(tile::StoreWaitOp) {
   p_.ptxWhere(role_.elected, "cp.async.bulk.wait_group.read 0;", "", {});
+  return success();
+}
+
+static constexpr int64_t kSlabRows = 16;
+static constexpr int64_t kPanelBytes = 256; // of a slab: 16 rows of 16 bytes
+
+/// The lane that starts a warp's copies waits for them, the others for it.
+void NvvmEmitter::waitForStacked() {
+  p_.ptxWhere(role_.elected, "cp.async.bulk.wait_group.read 0;", "", {});
+  p_.syncWarp();
+}
+
+LogicalResult NvvmEmitter::emit(tile::StoreStackedWaitOp) {
+  waitForStacked();
+  return success();
+}
+
+/// stmatrix of four 8 x 8 matrices: both row halves of two groups of eight
+/// columns, which are 512 bytes of a slab, 16 of each lane's row after the
+/// other.
+LogicalResult NvvmEmitter::emit(tile::StoreStackedOp op) {
+  auto type = cast<RankedTensorType>(op.getValue().getType());
+  if (!isPacked(type) || heldBy(type) != Held::Matrix)
+    return op.emitOpError() << "expects 16-bit floats, got " << type;
+  FailureOr<Registers> value = registersOf(op.getValue());
+  if (failed(value))
+    return failure();
+  const View &view = views_[op.getView()];
+  const int64_t own = type.getDimSize(1);
+  const int64_t columns = *tile::getFixed(op.getColumns());
+  const int64_t rows = *tile::getFixed(op.getRows());
+  const int64_t bytes = kSlabRows * own * 2;
+  // The thread's number is read anew: else addresses are kept, in registers
+  // that a loop of dots around has not.
+  Value number = p_.ptx("mov.u32 $0, %tid.x;", "=r", {}, p_.i32()).front();
+  Value slab = p_.add(p_.mul(role_.warpgroup, 4),
+                      p_.remainder(p_.divide(number, 32), 4));
+  Value place = p_.add(slots_[op.getSlot()].address, p_.mul(slab, bytes));
+  Value laneRow = p_.add(place, p_.mul(p_.remainder(number, 32), 16));
+  waitForStacked();
+  for (int64_t group = 0; group < own / 8; group += 2) {
+    SmallVector<Value> operands{p_.add(laneRow, group * kPanelBytes)};
+    llvm::append_range(operands, ArrayRef(*value).slice(2 * group, 4));
+    p_.ptx("stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};",
+           "r,r,r,r,r,~{memory}", operands);
+  }
+  p_.ptx("fence.proxy.async.shared::cta;", "~{memory}", {});
+  p_.syncWarp();
+  Value starts = arith::AndIOp::create(b_, p_.location(), role_.elected,
+                                       scalar(op.getWhere()));
+  if (rows < type.getDimSize(0))
+    starts =
+        arith::AndIOp::create(b_, p_.location(), starts,
+                              p_.less(slab, p_.constant(rows / kSlabRows)));
+  Value piece = p_.add(p_.mul(p_.signExtend(scalar(op.getFirst())),
+                              p_.constant64(kSlabRows * own)),
+                       p_.signExtend(p_.mul(slab, kSlabRows * columns)));
+  p_.ptxWhere(starts,
+              "cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], $2;",
+              "l,r,n",
+              {p_.globalPointer(view.pointer, view.elementType, piece), place,
+               p_.constant(bytes)});
+  p_.ptxWhere(role_.elected, "cp.async.bulk.commit_group;", "", {});
+  return success();
+}
+
+LogicalResult NvvmEmitter::emit(tile::GatherRunsOp op) {
+  const Slot &slot = slots_[op.getSlot()];
+  SharedMatrix whole(op.getSlot().getType());
+  int64_t runs = cast<RankedTensorType>(op.getFirsts().getType()).getDimSize(0);
+  int64_t bytes = whole.bytes() / runs;
+  if (whole.bytes() % runs != 0 || bytes % 16 != 0)
+    return op.emitOpError() << "expects runs of a multiple of 16 bytes, got "
+                            << runs << " in " << whole.bytes() << " bytes";
+  FailureOr<Registers> firsts = registersOf(op.getFirsts());
+  if (failed(firsts))
+    return failure();
+  const View &view = views_[op.getView()];
+  Value full = barrier(slot.ring, slot.stage, 0);
+  // What createpolicy.fractional.L2::evict_first makes for all of the accesses.
+  Value policy = p_.constant64(0x12F0000000000000);
+  for (int64_t i = 0; i < runs; ++i) {
+    Value first = p_.fromLane(firsts->front(), p_.constant(i));
+    p_.ptxWhere(
+        role_.elected,
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::"
+        "bytes.L2::cache_hint [$0], [$1], $3, [$2], $4;",
+        "r,l,r,n,l",
+        {p_.add(slot.address, i * bytes),
+         p_.globalPointer(view.pointer, view.elementType, p_.signExtend(first)),
+         full, p_.constant(bytes), policy});
+  }
   return success();
 }

@@ -55,6 +55,43 @@ private:
   bool byColumns_;
 };
 
+/// The left operand in shared memory. A stack is an M-major one: core matrices
+/// of eight k by eight m, groups of k 128 bytes apart (bits 16-29 of a
+/// descriptor of such a matrix that is not swizzled), groups of m one panel of
+/// a slab (bits 32-45).
+class LeftSlot {
+public:
+  explicit LeftSlot(tile::DotAsyncOp op)
+      : matrix_(cast<tile::SharedType>(op.getA().getType())),
+        rows_(op.getType().getTensor().getDimSize(0)),
+        isStacked_(op.getStacked()) {}
+
+  int64_t low() const {
+    return isStacked_ ? (SharedMatrix::kCoreBytes / 16) << 16
+                      : Descriptor(matrix_, true).low();
+  }
+  int64_t high() const {
+    return isStacked_ ? kPanelBytes / 16 : Descriptor(matrix_, true).high();
+  }
+  int64_t offset(int64_t step) const {
+    return isStacked_ ? step * (rows_ / kPanelRows) * kPanelBytes / 16
+                      : Descriptor(matrix_, true).offset(step);
+  }
+  /// Of a warpgroup's rows.
+  int64_t warpgroupBytes() const {
+    return kWarpgroupRows *
+           (isStacked_ ? kPanelBytes / kPanelRows : matrix_.swizzle);
+  }
+  /// What the instruction says of its major dimension.
+  const char *major() const { return isStacked_ ? ", 1" : ", 0"; }
+
+private:
+  static constexpr int64_t kPanelRows = 8, kPanelBytes = 256; // of a slab
+  SharedMatrix matrix_;
+  int64_t rows_;
+  bool isStacked_;
+};
+
 /// "{$first, …}" of `count` operands.
 std::string operandList(int64_t first, int64_t count) {
   std::string text = "{";
@@ -65,16 +102,18 @@ std::string operandList(int64_t first, int64_t count) {
 
 /// Operand `operand` (start / 16 with the low word's constants) moved by
 /// `offset`, as 64-bit register `name`.
+template <typename AnyDescriptor>
 std::string descriptorText(StringRef name, int64_t operand,
-                           const Descriptor &descriptor, int64_t offset) {
+                           const AnyDescriptor &descriptor, int64_t offset) {
   return "add.u32 low, $" + std::to_string(operand) + ", " +
          std::to_string(offset) + "; mov.b64 " + name.str() + ", {low, " +
          std::to_string(descriptor.high()) + "}; ";
 }
 
 /// Start address / 16 with a descriptor's low word. The address is below 2^18.
+template <typename AnyDescriptor>
 Value descriptorStart(PtxBuilder &p, Value address,
-                      const Descriptor &descriptor) {
+                      const AnyDescriptor &descriptor) {
   return p.add(p.divide(address, 16), descriptor.low());
 }
 
@@ -128,7 +167,7 @@ LogicalResult NvvmEmitter::emit(tile::DotAsyncOp op) {
   }
   int64_t firstOfA = count + static_cast<int64_t>(operands.size());
   Descriptor bDescriptor(b, op.getTransposed());
-  std::optional<SharedMatrix> a;
+  std::optional<LeftSlot> a;
   if (inRegisters) {
     FailureOr<Registers> weights = registersOf(op.getA());
     if (failed(weights))
@@ -137,11 +176,10 @@ LogicalResult NvvmEmitter::emit(tile::DotAsyncOp op) {
     for (size_t i = 0; i < weights->size(); ++i)
       constraints += "r,";
   } else {
-    a.emplace(cast<tile::SharedType>(op.getA().getType()));
-    Value address =
-        p_.add(slots_[op.getA()].address,
-               p_.mul(role_.warpgroup, kWarpgroupRows * a->swizzle));
-    operands.push_back(descriptorStart(p_, address, Descriptor(*a, true)));
+    a.emplace(op);
+    Value address = p_.add(slots_[op.getA()].address,
+                           p_.mul(role_.warpgroup, a->warpgroupBytes()));
+    operands.push_back(descriptorStart(p_, address, *a));
     constraints += "r,";
   }
   int64_t bOperand = count + static_cast<int64_t>(operands.size());
@@ -164,10 +202,8 @@ LogicalResult NvvmEmitter::emit(tile::DotAsyncOp op) {
     if (inRegisters) {
       left = operandList(firstOfA + 4 * step, 4);
     } else {
-      Descriptor descriptor(*a, true);
-      text +=
-          descriptorText("left", firstOfA, descriptor, descriptor.offset(step));
-      majors = ", 0" + majors;
+      text += descriptorText("left", firstOfA, *a, a->offset(step));
+      majors = a->major() + majors;
     }
     if (b.elementBytes == 1) // along k alone
       majors.clear();

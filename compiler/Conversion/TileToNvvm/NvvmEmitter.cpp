@@ -157,6 +157,7 @@ LogicalResult NvvmEmitter::emitOp(Operation *op) {
             tile::PeakRowsOp, tile::ScaleRowsOp, tile::ScaleCoresOp,
             tile::ColumnsOp, tile::StoreNoteOp, tile::LoadNoteOp,
             tile::LoadAsyncOp, tile::GatherAsyncOp, tile::GatherPanelsOp,
+            tile::GatherRunsOp, tile::StoreStackedOp, tile::StoreStackedWaitOp,
             tile::StoreAsyncOp, tile::StoreWaitOp, tile::StoreSharedOp,
             tile::LoadSharedOp, tile::SharedColumnsOp, tile::ScatterAtOp,
             tile::RowDotsOp, tile::SharedPositionsOp, tile::DotAsyncOp,
@@ -166,12 +167,12 @@ LogicalResult NvvmEmitter::emitOp(Operation *op) {
             tile::LaunchNextOp, tile::SignalOp, tile::AwaitOp,
             tile::ProgramIdOp, tile::ScratchOp, tile::SpreadDotsOp,
             tile::RowLoadOp, tile::RowStoreOp, tile::TotalOp, tile::PickOp,
-            tile::RankOp, tile::ScatterOp, tile::RowScatterOp, tile::FillRestOp,
-            tile::StoreScalarOp, tile::SumRowsOp, tile::LoadRunOp,
-            tile::StoreSplitOp, tile::AddProductsOp, tile::RowGatherOp,
-            tile::SetTrueOp, tile::SetRunTrueOp, tile::ListTrueOp,
-            tile::RowListTrueOp, scf::ForOp, scf::IfOp, scf::WhileOp>(
-          [&](auto o) { return emit(o); })
+            tile::RankOp, tile::SumUpToOp, tile::ScatterOp, tile::RowScatterOp,
+            tile::FillRestOp, tile::StoreScalarOp, tile::SumRowsOp,
+            tile::LoadRunOp, tile::StoreSplitOp, tile::AddProductsOp,
+            tile::RowGatherOp, tile::SetTrueOp, tile::SetRunTrueOp,
+            tile::ListTrueOp, tile::RowListTrueOp, scf::ForOp, scf::IfOp,
+            scf::WhileOp>([&](auto o) { return emit(o); })
       .Default([&](Operation *o) {
         auto select = dyn_cast<arith::SelectOp>(o);
         if (select && isa<tile::CursorType>(select.getType()))

@@ -173,6 +173,7 @@ private:
   LogicalResult emit(tile::PickOp op);
   Value sumUpTo(Value word);
   LogicalResult emit(tile::RankOp op);
+  LogicalResult emit(tile::SumUpToOp op);
   LogicalResult emitScatter(Value values, Value positions, Value where,
                             Value limit,
                             function_ref<void(Value, Value, Value)> store);
@@ -321,6 +322,10 @@ private:
   LogicalResult emit(tile::GatherPanelsOp op);
   LogicalResult emit(tile::StoreAsyncOp op);
   LogicalResult emit(tile::StoreWaitOp op);
+  void waitForStacked();
+  LogicalResult emit(tile::StoreStackedOp op);
+  LogicalResult emit(tile::StoreStackedWaitOp op);
+  LogicalResult emit(tile::GatherRunsOp op);
 
   // NvvmSharedTiles.cpp: registers from and to shared memory.
   LogicalResult emit(tile::StoreSharedOp op);

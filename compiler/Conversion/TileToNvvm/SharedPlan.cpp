@@ -31,6 +31,9 @@ SharedPlan::SharedPlan(tile::KernelOp kernel) {
   constexpr int64_t kBarrierBytes = 8;
   auto rings = llvm::to_vector(kernel.getBody().getOps<tile::RingOp>());
   for (tile::RingOp op : rings) {
+    if (op->use_empty()) // of a part of the kernel that these parameters leave
+                         // out
+      continue;
     RingPlace &ring = rings_[op.getResult()];
     ring.stages = *tile::getFixed(op.getStages());
     ring.arrivals.push_back(1);

@@ -38,6 +38,16 @@ RankedTensorType settled(Type type) {
 
 } // namespace
 
+/// Sizes of the left operand whose stack has these.
+static SmallVector<Attribute> unstack(ArrayRef<Attribute> stack, Attribute rows,
+                                      Attribute inner) {
+  std::optional<int64_t> all = getFixed(stack[1]), m = getFixed(rows),
+                         k = getFixed(inner);
+  bool matches = getFixed(stack[0]) == 16 &&
+                 (!all || !m || !k || (*k % 16 == 0 && *all == *k / 16 * *m));
+  return matches ? SmallVector<Attribute>{rows, inner} : llvm::to_vector(stack);
+}
+
 LogicalResult DotAsyncOp::verify() {
   Matrix a = describe(getA().getType()), b = describe(getB().getType());
   if (a.sizes.size() != 2 || b.sizes.size() != 2) // C1
@@ -47,6 +57,17 @@ LogicalResult DotAsyncOp::verify() {
   SmallVector<Attribute> sizes = getSizes(result);
   if (getTransposed())
     std::swap(b.sizes[0], b.sizes[1]);
+  if (getStacked()) {
+    auto stack = dyn_cast<SharedType>(getA().getType());
+    bool isCores = stack && getFixed(stack.getSwizzle()) == 16;
+    bool isShort =
+        isa<ElementType>(a.element) || a.element.getIntOrFloatBitWidth() == 16;
+    if (!isCores || !isShort || getTransposed()) // C8
+      return emitOpError() << "expects a stack of 16-bit elements in panels of "
+                              "16 bytes and b not transposed, got "
+                           << getA().getType();
+    a.sizes = unstack(a.sizes, sizes[0], b.sizes[0]);
+  }
   if (a.sizes[1] != b.sizes[0] || sizes[0] != a.sizes[0] ||
       sizes[1] != b.sizes[1]) // C2
     return emitOpError() << "expects M x K times K x N into M x N, got "

@@ -20,6 +20,9 @@ def Tile_DotAsyncOp : Tile_Op<"dot_async"> {
     are permuted in every sixteen: column 4 t + i of b is to be met by column 2 t +
     i mod 2 + 8 (i / 2) of a, i < 4.
 
+    With `stacked`, a is the transpose of a K x M matrix as a stack (TileStacks.td), in
+    shared memory as 16 x (K / 16) M.
+
     C1: a is a rank-2 tensor or shared tile, b a rank-2 shared tile.
     C2: a is M x K, b is K x N (N x K with `transposed`), the result M x N.
     C3: a and b have the same element type.
@@ -28,13 +31,15 @@ def Tile_DotAsyncOp : Tile_Op<"dot_async"> {
         registers, K is one of 16.
     C6: 8-bit elements are f8E4M3FN, with `transposed`, and K is a multiple of 32.
     C7: the result is f32, or f16 where the elements are f16 or of 8 bits.
+    C8: a stacked a is in shared memory, of 16-bit elements once fixed, in panels of
+        16 bytes, and b is not transposed.
   }];
   let arguments = (ins AnyTypeOf<[AnyRankedTensor, Tile_SharedType]>:$a, Tile_SharedType:$b,
-                       UnitAttr:$transposed,
+                       UnitAttr:$stacked, UnitAttr:$transposed,
                        Optional<AnyTypeOf<[AnyRankedTensor, Tile_PendingType]>>:$accumulator);
   let results = (outs Tile_PendingType:$result);
   let assemblyFormat = [{
-    $a `,` $b (`transposed` $transposed^)? (`onto` $accumulator^ `:` qualified(type($accumulator)))? attr-dict
+    $a (`stacked` $stacked^)? `,` $b (`transposed` $transposed^)? (`onto` $accumulator^ `:` qualified(type($accumulator)))? attr-dict
     `:` qualified(type($a)) `,` qualified(type($b)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;

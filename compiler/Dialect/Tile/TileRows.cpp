@@ -99,6 +99,17 @@ LogicalResult PickOp::verify() {
   return success();
 }
 
+LogicalResult SumUpToOp::verify() {
+  RankedTensorType source = tensorType(getSource());
+  std::optional<int64_t> size = getFixed(getSizes(source)[0]);
+  if (source.getRank() != 1 || (size && *size > 32) ||
+      !source.getElementType().isInteger(32) || getType() != source) // C1
+    return emitOpError() << "expects a rank-1 tensor of at most 32 i32 and its "
+                            "like, got "
+                         << source << " and " << getType();
+  return success();
+}
+
 LogicalResult RankOp::verify() {
   RankedTensorType source = tensorType(getSource());
   RankedTensorType result = tensorType(getResult());

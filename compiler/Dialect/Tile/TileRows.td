@@ -111,6 +111,20 @@ def Tile_RankOp : Tile_Op<"rank", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_SumUpToOp : Tile_Op<"sum_up_to", [Pure]> {
+  let summary = "Sums of the elements up to each one";
+  let description = [{
+    result[i] = sum over j <= i of source[j].
+
+    C1: the source is a rank-1 tensor of at most 32 elements of i32, the result its
+        like.
+  }];
+  let arguments = (ins AnyRankedTensor:$source);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Tile_ScatterOp : Tile_Op<"scatter", [MemoryEffects<[MemWrite]>]> {
   let summary = "Writes chosen elements to given places of a vector view";
   let description = [{

@@ -188,6 +188,14 @@ Value NvvmEmitter::sumUpTo(Value word) {
   return word;
 }
 
+LogicalResult NvvmEmitter::emit(tile::SumUpToOp op) {
+  FailureOr<Registers> source = registersOf(op.getSource());
+  if (failed(source))
+    return failure();
+  hold(op.getResult(), {sumUpTo(source->front())});
+  return success();
+}
+
 /// A lane's rank is what lower lanes have in its group, all lanes in earlier
 /// groups, and it has itself in earlier registers. The counts of four groups
 /// share a word, since a group's is 128 at most.

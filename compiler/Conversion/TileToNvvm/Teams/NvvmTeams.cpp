@@ -24,7 +24,7 @@ static constexpr int64_t kStridePadding = 8;
 bool NvvmEmitter::isForTeams(Operation *op) {
   return isa<tile::TeamBarrierOp, tile::ScratchOp, tile::SpreadDotsOp,
              tile::RowLoadOp, tile::RowStoreOp, tile::TotalOp, tile::PickOp,
-             tile::RankOp, tile::ScatterOp, tile::RowScatterOp,
+             tile::RankOp, tile::SumUpToOp, tile::ScatterOp, tile::RowScatterOp,
              tile::FillRestOp, tile::StoreScalarOp, tile::SumRowsOp,
              tile::RowDotsOp, tile::PeakRowsOp, tile::ScaleRowsOp,
              tile::ScaleCoresOp, tile::ScatterAtOp, tile::SignalOp,
@@ -37,6 +37,7 @@ bool NvvmEmitter::isForRoles(Operation *op) {
   return isa<
       tile::NextProgramOp, tile::WarpAnyOp, tile::ProgramPlaceOp,
       tile::ListBoxesOp, tile::RingOp, tile::RingNextOp, tile::RingPiecesOp,
+      tile::GatherRunsOp, tile::StoreStackedOp, tile::StoreStackedWaitOp,
       tile::DotAsyncOp, tile::DotWaitOp, tile::WarpDotOp, tile::SharedColumnsOp,
       tile::SharedPositionsOp, tile::StoreSharedOp, tile::LoadSharedOp,
       tile::ConvertOp, tile::ExpandOp, tile::ReduceOp, tile::ReducePartialOp,

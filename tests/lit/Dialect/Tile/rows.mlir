@@ -16,6 +16,7 @@
 // CHECK: %[[TOTAL:.*]] = tile.total sum %[[IOTA]] : tensor<32xi32> -> i32
 // CHECK: tile.pick %[[IOTA]][%[[C0]]] : tensor<32xi32> -> i32
 // CHECK: %[[RANK:.*]] = tile.rank %[[WHERE:.*]] : tensor<32xi1> -> tensor<32xi32>
+// CHECK: tile.sum_up_to %[[RANK]] : tensor<32xi32> -> tensor<32xi32>
 // CHECK: tile.scatter %[[IOTA]] at %[[RANK]] where %[[WHERE]] into %[[LIST:.*]] : tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<1 x i32>
 // CHECK: tile.row_scatter %[[IOTA]] at %[[RANK]] where %[[WHERE]] into %{{.*}}[%[[C0]]] : tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.scratch<4, i32>
 // CHECK: tile.fill_rest %[[TOTAL]] into %[[LIST]][%[[C0]]] : i32, !tile.view<1 x i32>
@@ -42,6 +43,7 @@ tile.kernel @rows(%x: !tile.global<4 x !tile.element<"elem">>, %l: !tile.global<
   %firsts = tile.splat %first : i32 -> tensor<32xi32>
   %where = arith.cmpi ne, %iota, %firsts : tensor<32xi32>
   %rank = tile.rank %where : tensor<32xi1> -> tensor<32xi32>
+  %until = tile.sum_up_to %rank : tensor<32xi32> -> tensor<32xi32>
   tile.scatter %iota at %rank where %where into %list : tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<1 x i32>
   tile.row_scatter %iota at %rank where %where into %scratch[%c0] : tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.scratch<4, i32>
   tile.fill_rest %total into %list[%c0] : i32, !tile.view<1 x i32>

@@ -55,6 +55,14 @@ tile.kernel @rank_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
 
 // -----
 
+tile.kernel @sum_up_to_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
+  %i = tile.iota : tensor<64xi32>
+  // expected-error @below {{expects a rank-1 tensor of at most 32 i32 and its like, got 'tensor<64xi32>' and 'tensor<64xi32>'}}
+  %r = tile.sum_up_to %i : tensor<64xi32> -> tensor<64xi32>
+}
+
+// -----
+
 tile.kernel @scatter_c1_view(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
   %c0 = arith.constant 0 : index
   %t = arith.constant true
