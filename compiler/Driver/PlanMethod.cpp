@@ -53,6 +53,9 @@ PlanValue planValueOf(mlir::Value value) {
                        : Kind::Lists;
           })
           .Case([](sparge::KeyListsType) { return Kind::KeyLists; })
+          .Case([](sparge::PlacesType) { return Kind::Places; })
+          .Case([](sparge::UnkeptType) { return Kind::Unkept; })
+          .Case([](sparge::KeptType) { return Kind::Kept; })
           .Case([](sparge::LseType) { return Kind::Lse; })
           .Case([](sparge::DLseType) { return Kind::DLse; })
           .Case([](sparge::DeltaType) { return Kind::Delta; });
@@ -132,6 +135,9 @@ private:
       } else if (mlir::isa<sparge::KeyListsType>(value.getType())) {
         launch.arguments.push_back({"key_indices", index});
         launch.arguments.push_back({"key_counts", index});
+      } else if (mlir::isa<sparge::PlacesType>(value.getType())) {
+        launch.arguments.push_back({"places", index});
+        launch.arguments.push_back({"row_places", index});
       } else {
         launch.arguments.push_back({name.str(), index});
       }

@@ -242,11 +242,27 @@ void planAttention(IRRewriter &rewriter, AttentionOp op) {
   launch.parameter("has_lists", op.getLists() != nullptr).replace(op);
 }
 
-void planInvertBlocks(IRRewriter &rewriter, InvertBlocksOp op) {
-  LaunchBuilder("invert_blocks", rewriter)
-      .reads("lists", op.getLists())
-      .writes("key_lists", op.getKeyLists())
-      .replace(op);
+/// Where score gradients are kept that an inversion of lists hands out.
+struct Places {
+  Value places, unkept;
+};
+
+Places planInvertBlocks(IRRewriter &rewriter, InvertBlocksOp op) {
+  const bool keeps = llvm::any_of(op->getUsers(), [](Operation *user) {
+    auto backward = dyn_cast<AttentionBackwardOp>(user);
+    return backward && backward.getKeeps();
+  });
+  LaunchBuilder launch("invert_blocks", rewriter);
+  launch.reads("lists", op.getLists()).writes("key_lists", op.getKeyLists());
+  if (!keeps) {
+    launch.replace(op);
+    return {};
+  }
+  launch.makes("places", PlacesType::get(op.getContext()))
+      .makes("unkept", UnkeptType::get(op.getContext()));
+  ValueRange made = launch.insertBefore(op).getOutputs();
+  rewriter.eraseOp(op);
+  return {made[1], made[2]};
 }
 
 /// What both kernels of gradients read.
@@ -261,13 +277,47 @@ void readBackwardTensors(LaunchBuilder &launch, AttentionBackwardOp op,
       .parameter("has_lists", op.getLists() != nullptr);
 }
 
-void planAttentionBackward(IRRewriter &rewriter, AttentionBackwardOp op) {
+/// Gradients of k and v first, which keep what the gradient of q needs; then
+/// that, of the rows that have a place, and of the others.
+void planKeeping(IRRewriter &rewriter, AttentionBackwardOp op, Value delta,
+                 const Places &places) {
+  LaunchBuilder keys("attention_bwd_kv", rewriter);
+  readBackwardTensors(keys, op, delta);
+  Value kept = keys.reads("key_lists", op.getKeyLists())
+                   .reads("places", places.places)
+                   .writes("d_k", op.getDK())
+                   .writes("d_v", op.getDV())
+                   .makes("kept", KeptType::get(op.getContext()))
+                   .insertBefore(op)
+                   .getOutputs()[2];
+
+  // Both write to the call's one gradient of q.
+  LaunchBuilder("attention_bwd_q_kept", rewriter)
+      .reads("k", op.getK())
+      .reads("lists", op.getLists())
+      .reads("places", places.places)
+      .reads("kept", kept)
+      .makes("d_q", op.getDQ().getType())
+      .insertBefore(op);
+  LaunchBuilder rest("attention_bwd_q", rewriter);
+  readBackwardTensors(rest, op, delta);
+  rest.reads("lists", op.getLists())
+      .reads("places", places.places)
+      .reads("unkept", places.unkept)
+      .writes("d_q", op.getDQ())
+      .replace(op);
+}
+
+void planAttentionBackward(IRRewriter &rewriter, AttentionBackwardOp op,
+                           const Places &places) {
   LaunchBuilder rows("attention_bwd_delta", rewriter);
   rows.reads("o", op.getO())
       .reads("d_o", op.getDO())
       .reads("d_lse", op.getDLse())
       .makes("delta", DeltaType::get(op.getContext()));
   Value delta = rows.insertBefore(op).getOutputs()[0];
+  if (op.getKeeps())
+    return planKeeping(rewriter, op, delta, places);
 
   LaunchBuilder queries("attention_bwd_q", rewriter);
   readBackwardTensors(queries, op, delta);
@@ -300,6 +350,7 @@ struct PlanLaunches : public impl::SpargePlanLaunchesPassBase<PlanLaunches> {
     // One attention is left, so one selection at most, of one pool of each.
     if (auto pools = llvm::to_vector(body.getOps<PoolOp>()); !pools.empty())
       planPools(rewriter, pools);
+    Places places;
     for (Operation &op : llvm::make_early_inc_range(body)) {
       llvm::TypeSwitch<Operation *>(&op)
           .Case([&](ScoreAndSelectOp select) {
@@ -312,10 +363,11 @@ struct PlanLaunches : public impl::SpargePlanLaunchesPassBase<PlanLaunches> {
             planAttention(rewriter, attention);
           })
           .Case([&](InvertBlocksOp invert) {
-            planInvertBlocks(rewriter, invert);
+            if (Places made = planInvertBlocks(rewriter, invert); made.places)
+              places = made;
           })
           .Case([&](AttentionBackwardOp backward) {
-            planAttentionBackward(rewriter, backward);
+            planAttentionBackward(rewriter, backward, places);
           });
     }
     numLaunches += llvm::range_size(body.getOps<LaunchOp>());

@@ -6,6 +6,7 @@
 #include "runtime/api/Engine.h"
 #include "runtime/api/Execute.h"
 #include "runtime/api/MissingArtifact.h"
+#include "runtime/plan/KeptGradients.h"
 
 namespace spargejit::api {
 
@@ -77,11 +78,21 @@ Status Engine::attentionForwardInto(const AttentionForward &into,
   return run(*call, &written);
 }
 
-Result<Engine::PassPlans> Engine::findPassPlans(const Call &call) {
+Result<Engine::PassPlans> Engine::findPassPlans(Call &call) {
   auto forward = findPlan(call);
   if (!forward.ok())
     return forward.status();
-  auto text = methods_.findBackward(plan::attendedLists(**forward) >= 0);
+  using Backward = plan::MethodLibrary::Backward;
+  Backward pass = Backward::Dense;
+  if (plan::attendedLists(**forward) >= 0) {
+    // The CPU's kernels compute score gradients again: memory is what they
+    // lack.
+    if (call.problem.device.kind == DeviceKind::Cuda)
+      plan::keepGradients(call.problem, call.config.keptBytes);
+    pass = call.problem.keptRoom > 0 ? Backward::BlockSparseKept
+                                     : Backward::BlockSparse;
+  }
+  auto text = methods_.findBackward(pass);
   if (!text.ok())
     return text.status();
   auto plan = plans_.get(**text);
@@ -91,7 +102,7 @@ Result<Engine::PassPlans> Engine::findPassPlans(const Call &call) {
   return PassPlans{*std::move(forward), *std::move(plan)};
 }
 
-Status Engine::runBackward(const Call &call) {
+Status Engine::runBackward(Call &call) {
   auto plans = findPassPlans(call);
   if (!plans.ok())
     return plans.status();

@@ -132,8 +132,9 @@ private:
   struct PassPlans {
     Plan forward, backward;
   };
-  Result<PassPlans> findPassPlans(const Call &call);
-  Status runBackward(const Call &call);
+  /// Says in the call's problem as well what it keeps.
+  Result<PassPlans> findPassPlans(Call &call);
+  Status runBackward(Call &call);
 
   /// What AttentionConfig::tune means: a search where no record is exact, once.
   void tuneOnFirstUse(const Call &call, const Plan &plan);

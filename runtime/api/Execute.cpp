@@ -5,6 +5,7 @@
 
 #include "runtime/plan/CallBinding.h"
 
+#include <algorithm>
 #include <array>
 
 namespace spargejit::api {
@@ -15,7 +16,7 @@ using ValueKind = PlanValue::Kind;
 
 /// What a thread keeps from call to call.
 struct CallFrame {
-  plan::ValueTensors tensors;
+  plan::ValueTensors tensors, someHeads;
   std::vector<std::int64_t> slots;
 };
 
@@ -115,6 +116,41 @@ void clearCounters(CallDevice &device, const Workspace &workspace) {
         static_cast<std::int64_t>(kZeros.size() * sizeof(std::int32_t))));
 }
 
+/// Heads [first, first + count) of a tensor whose second dimension is heads.
+TensorView headsOf(TensorView view, std::int64_t first, std::int64_t count) {
+  if (view.data)
+    view.data = static_cast<char *>(view.data) +
+                first * view.strides[1] *
+                    static_cast<std::int64_t>(dataTypeSize(view.dtype));
+  view.sizes[1] = count;
+  return view;
+}
+
+/// The call's tensors for its launches that keep gradients, of heads of k from
+/// `first` on.
+void narrowToHeads(const MethodPlan &plan, std::int64_t first,
+                   const plan::AttentionProblem &problem,
+                   const plan::ValueTensors &all, plan::ValueTensors &some) {
+  const std::int64_t group = problem.qHeads / problem.kvHeads;
+  const std::int64_t count =
+      std::min(problem.keptHeads, problem.kvHeads - first);
+  some = all;
+  for (std::size_t i = 0; i < plan.values.size(); ++i) {
+    const ValueKind kind = plan.values[i].kind;
+    const int value = static_cast<int>(i);
+    const bool isOfK = kind == ValueKind::Key || kind == ValueKind::Value ||
+                       kind == ValueKind::DKey || kind == ValueKind::DValue;
+    if (kind == ValueKind::Kept) {
+      some.at(value).sizes[0] = problem.batch * count * group;
+      continue;
+    }
+    for (int part : {0, 1})
+      if (TensorView &view = some.at(value, part); view.data)
+        view = isOfK ? headsOf(view, first, count)
+                     : headsOf(view, first * group, count * group);
+  }
+}
+
 CallFrame &callFrame() {
   static thread_local CallFrame frame;
   return frame;
@@ -137,18 +173,38 @@ Status execute(CallDevice &device, const PreparedPlan &prepared,
     if (Status status = fillListsFromMask(device, plan, config, frame.tensors);
         !status)
       return status;
-  for (const PreparedLaunch &launch : prepared.launches) {
+  bool isNext = false;
+  auto run = [&](const PreparedLaunch &launch,
+                 const plan::ValueTensors &values) {
     const LaunchInfo &info = launch.kernel->launch();
     frame.slots.resize(static_cast<std::size_t>(info.slotCount()));
-    plan::packArguments(plan, info, launch.sources, problem, frame.tensors,
+    plan::packArguments(plan, info, launch.sources, problem, values,
                         frame.slots.data());
-    const bool isNext = &launch != &prepared.launches.front();
     Status status = launch.kernel->run(frame.slots.data(), config, isNext);
-    if (!status.ok()) {
-      if (isNext)
-        clearCounters(device, *workspace);
-      return status;
+    if (!status.ok() && isNext)
+      clearCounters(device, *workspace);
+    isNext = true;
+    return status;
+  };
+  const auto &launches = prepared.launches;
+  for (std::size_t i = 0; i < launches.size();) {
+    std::size_t end = i;
+    while (end < launches.size() && launches[end].keeps)
+      ++end;
+    if (end == i) {
+      if (Status status = run(launches[i++], frame.tensors); !status)
+        return status;
+      continue;
     }
+    // Some heads at a time, whose score gradients fit the workspace.
+    for (std::int64_t head = 0; head < problem.kvHeads;
+         head += problem.keptHeads) {
+      narrowToHeads(plan, head, problem, frame.tensors, frame.someHeads);
+      for (std::size_t j = i; j < end; ++j)
+        if (Status status = run(launches[j], frame.someHeads); !status)
+          return status;
+    }
+    i = end;
   }
   return Status();
 }

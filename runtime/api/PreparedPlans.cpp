@@ -70,7 +70,8 @@ PreparedPlans::prepareLaunch(const MethodPlan &plan, const PlanLaunch &launch,
   auto sources = plan::bindArguments(plan, launch, (*kernel)->launch());
   if (!sources.ok())
     return sources.status();
-  return PreparedLaunch{*kernel, *std::move(sources)};
+  return PreparedLaunch{*kernel, *std::move(sources),
+                        plan::keepsGradients(plan, launch)};
 }
 
 Result<PreparedLaunch>
@@ -79,7 +80,8 @@ PreparedPlans::prepareTuned(const MethodPlan &plan, const PlanLaunch &launch,
                             const AttentionConfig &config,
                             const Configs *tuned) {
   const Configs::mapped_type *values = nullptr;
-  if (tuned)
+  // Records are of kernels that keep nothing, and have that memory as well.
+  if (tuned && !plan::hasPlaces(plan, launch))
     if (auto it = tuned->find(launch.kernel); it != tuned->end())
       values = &it->second;
   auto ready = prepareLaunch(plan, launch, kind, config, values);

@@ -20,6 +20,8 @@ namespace spargejit::api {
 struct PreparedLaunch {
   std::shared_ptr<const DeviceKernel> kernel;
   std::vector<plan::ArgumentSource> sources;
+  /// plan::keepsGradients().
+  bool keeps = false;
 };
 
 struct PreparedPlan {

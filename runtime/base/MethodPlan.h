@@ -35,6 +35,12 @@ struct PlanValue {
     DQuery,      ///< gradient of q, caller's or new
     DKey,        ///< gradient of k, caller's or new
     DValue,      ///< gradient of v, caller's or new
+    Places,      ///< where score gradients are kept: two tensors, int32
+                 ///< [batch, qHeads, kvBlocks, qBlocks] as KeyLists' first,
+                 ///< and [batch, qHeads, qBlocks]
+    Unkept,      ///< int32 [batch, 1, qHeads]: blocks of rows without a place
+    Kept,        ///< score gradients kept between launches, of as many heads
+                 ///< at a time as AttentionProblem::keptHeads says
   };
   Kind kind = Kind::Query;
   /// Scalar: "top_k" (share of key blocks), "top_p" (probability mass).
@@ -46,9 +52,9 @@ struct PlanValue {
 /// A kernel's argument, by the name it has in the kernel text, and the value it
 /// gets (an index into MethodPlan::values). A value of kind Lists or
 /// CallerLists is bound twice: to "indices" and to "counts"; KeyLists to
-/// "key_indices" and to "key_counts". Arguments that follow from the problem
-/// alone ("softmax_scale", "q_len", "kv_len") are not listed; tensor arguments
-/// that are neither are absent.
+/// "key_indices" and to "key_counts", Places to "places" and to "row_places".
+/// Arguments that follow from the problem alone ("softmax_scale", "q_len",
+/// "kv_len") are not listed; tensor arguments that are neither are absent.
 struct PlanArgument {
   std::string name;
   int value = 0;

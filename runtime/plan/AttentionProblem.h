@@ -57,6 +57,11 @@ struct AttentionProblem {
   /// key blocks.
   std::array<std::int64_t, 4> dense{};
 
+  /// Of a backward pass that keeps score gradients (KeptGradients.h): heads of
+  /// k at a time, and blocks of the mask for each head of q; 0 for none.
+  std::int64_t keptHeads = 0;
+  std::int64_t keptRoom = 0;
+
   std::int64_t qBlocks() const { return blockCount(qLen, kind.maskBlockQ); }
   std::int64_t kvBlocks() const { return blockCount(kvLen, kind.maskBlockKv); }
 };

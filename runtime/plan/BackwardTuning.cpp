@@ -17,12 +17,13 @@ using Tuning = std::map<std::string, std::int64_t>;
 /// needs more registers where it starts many copies a step: 128 · (24 + 2 ·
 /// 240) or 128 · (40 + 2 · 232). Rings as far as 16-bit elements fit 227 KiB
 /// beside q and do.
-Tuning queryTuning(const ProblemClass &kind, bool hasLists) {
+Tuning queryTuning(const ProblemClass &kind, bool hasLists, bool hasPlaces) {
   const std::int64_t tileQ = hasLists ? kind.maskBlockQ : 128;
   const std::int64_t tileKv = kind.headDim > 128 ? 64 : 128;
   const std::int64_t keyBox =
       hasLists ? std::gcd(tileKv, kind.maskBlockKv) : tileKv;
-  const bool hasManyBoxes = tileKv / keyBox > 2;
+  // Who looks for rows without a place needs registers as well.
+  const bool hasManyBoxes = hasPlaces || tileKv / keyBox > 2;
   return {{"dq_tile_q", tileQ},
           {"dq_tile_kv", tileKv},
           {"dq_key_box", keyBox},
@@ -34,18 +35,44 @@ Tuning queryTuning(const ProblemClass &kind, bool hasLists) {
           {"dq_consumer_registers", tileQ > 64 && !hasManyBoxes ? 240 : 232}};
 }
 
+/// Tiles of 64 keys, of which six (ds and k, 16 KiB each at head dimension 128)
+/// are on their way beside two warpgroups, in 227 KiB. One warpgroup has half
+/// of a multiprocessor where its row of output fits the registers that two CTAs
+/// start with: twice 128 · (40 + 192).
+Tuning keptTuning(const ProblemClass &kind) {
+  constexpr std::int64_t kTile = 64;
+  const std::int64_t keyBox = std::gcd(kTile, kind.maskBlockKv);
+  const std::int64_t slotBytes =
+      2 * kTile * (kind.maskBlockQ + (kind.headDim + 63) / 64 * 64);
+  const bool isHalf = kind.maskBlockQ == 64 && kind.headDim <= 128;
+  const std::int64_t slotsBytes = isHalf ? 96 << 10 : 192 << 10;
+  return {
+      {"dqk_tile_kv", kTile},
+      {"dqk_key_box", keyBox},
+      {"dqk_boxes", kTile / keyBox},
+      {"dqk_stack_columns", kind.maskBlockQ * kTile / 16},
+      {"dqk_stages", std::clamp<std::int64_t>(slotsBytes / slotBytes, 2, 8)},
+      {"dqk_warps", kind.maskBlockQ / 16},
+      {"dqk_producer_registers", 40},
+      {"dqk_consumer_registers", 192}};
+}
+
 /// One warpgroup of 64 keys; dk and dv of 128 columns at most fit its
 /// registers, and two such CTAs a multiprocessor: 2 · 128 · (24 + 232), with a
 /// third q slot as far as 227 KiB go. At head dimension 128, where 128 keys
 /// share their queries, one CTA of two warpgroups reads those once: 128 · (24 +
 /// 2 · 240). More columns leave room for one CTA, which has all registers: 128
 /// · (24 + 248).
-Tuning keyTuning(const ProblemClass &kind, bool hasLists) {
+///
+/// ds on its way to where it is kept takes the room of the third q slot at head
+/// dimension 128.
+Tuning keyTuning(const ProblemClass &kind, bool hasLists, bool hasPlaces) {
   constexpr std::int64_t kKeys = 64, kMostColumns = 128, kPanel = 32;
   const bool isWhole = kind.headDim <= kMostColumns;
   const bool isShort = kind.headDim <= 64;
   const bool isWide = kind.headDim > 96 && isWhole &&
                       (!hasLists || kind.maskBlockKv % (2 * kKeys) == 0);
+  const bool isFull = hasPlaces && kind.headDim > 96 && isWhole && !isWide;
   const std::int64_t tileKeys = isWide ? 2 * kKeys : kKeys;
   const std::int64_t part =
       isWhole ? kind.headDim : (kind.headDim + 63) / 64 * kPanel;
@@ -58,11 +85,12 @@ Tuning keyTuning(const ProblemClass &kind, bool hasLists) {
       {"dkv_columns", isWhole ? part : 2 * part},
       {"dkv_swizzle_bytes", part % 64 == 32 ? 64 : 128},
       {"dkv_turns", 0},
-      {"dkv_q_stages", isShort   ? 4
-                       : isWhole ? 3
-                                 : 2},
+      {"dkv_q_stages", isShort              ? 4
+                       : isWhole && !isFull ? 3
+                                            : 2},
       {"dkv_do_stages", isShort || isWide ? 3 : 2},
-      {"dkv_row_stages", isShort || isWide || !isWhole ? 4 : 1},
+      {"dkv_row_stages", isShort || isWide || !isWhole || isFull ? 4 : 1},
+      {"dkv_stack_columns", 4 * tileKeys},
       {"dkv_warps", tileKeys / 16},
       {"dkv_producer_registers", 24},
       {"dkv_consumer_registers", isWide    ? 240
@@ -72,14 +100,17 @@ Tuning keyTuning(const ProblemClass &kind, bool hasLists) {
 
 } // namespace
 
-Tuning sm90BackwardTuning(const ProblemClass &kind, bool hasLists) {
-  Tuning tuning = queryTuning(kind, hasLists);
-  tuning.merge(keyTuning(kind, hasLists));
+Tuning sm90BackwardTuning(const ProblemClass &kind, bool hasLists,
+                          bool hasPlaces) {
+  Tuning tuning = queryTuning(kind, hasLists, hasPlaces);
+  tuning.merge(keyTuning(kind, hasLists, hasPlaces));
+  tuning.merge(keptTuning(kind));
   tuning.merge(Tuning{{"delta_rows", 128},
                       {"delta_warps", 4},
                       {"delta_ctas", 4},
                       {"invert_keys", 32},
                       {"invert_warps", 8},
+                      {"invert_rows", 256},
                       {"invert_ctas", 4},
                       {"loss_rows", 8},
                       {"loss_warps", 8},

@@ -13,9 +13,9 @@
 namespace spargejit::plan {
 
 /// As defaultTuning, for attention_bwd_delta, attention_bwd_q,
-/// attention_bwd_kv, invert_blocks, squared_error and scaled_total in
-/// kernels/sm90.
-std::map<std::string, std::int64_t> sm90BackwardTuning(const ProblemClass &kind,
-                                                       bool hasLists);
+/// attention_bwd_q_kept, attention_bwd_kv, invert_blocks, squared_error and
+/// scaled_total in kernels/sm90.
+std::map<std::string, std::int64_t>
+sm90BackwardTuning(const ProblemClass &kind, bool hasLists, bool hasPlaces);
 
 } // namespace spargejit::plan

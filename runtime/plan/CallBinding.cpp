@@ -4,6 +4,7 @@
 #include "runtime/plan/CallBinding.h"
 
 #include "runtime/base/AlignedMemory.h"
+#include "runtime/plan/KeptGradients.h"
 
 #include <bit>
 
@@ -137,6 +138,21 @@ Result<std::int64_t> placeWorkspace(const MethodPlan &plan,
       placer.place(tensors.at(value), DataType::Float32, 3,
                    {problem.batch, problem.qHeads, problem.qLen, 0});
       break;
+    case PlanValue::Kind::Places:
+      placer.place(tensors.at(value, 0), DataType::Int32, 4,
+                   {problem.batch, problem.qHeads, kvBlocks, qBlocks});
+      placer.place(tensors.at(value, 1), DataType::Int32, 3,
+                   {problem.batch, problem.qHeads, qBlocks, 0});
+      break;
+    case PlanValue::Kind::Unkept:
+      placer.place(tensors.at(value), DataType::Int32, 3,
+                   {problem.batch, 1, problem.qHeads, 0});
+      break;
+    case PlanValue::Kind::Kept:
+      placer.place(tensors.at(value), problem.kind.dtype, 3,
+                   {keptHeadsOfQ(problem), problem.keptRoom,
+                    problem.kind.maskBlockQ * problem.kind.maskBlockKv, 0});
+      break;
     default:
       break; // the caller's memory, or a number
     }
@@ -168,6 +184,9 @@ void packArguments(const MethodPlan &plan, const LaunchInfo &info,
       break;
     case Source::KvLen:
       *slot = problem.kvLen;
+      break;
+    case Source::KeptRoom:
+      *slot = problem.keptRoom;
       break;
     case Source::SoftmaxScale:
       *slot = floatSlot(problem.softmaxScale);

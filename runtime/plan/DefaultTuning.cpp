@@ -108,12 +108,12 @@ Tuning sm90Tuning(const ProblemClass &kind, bool hasLists) {
 } // namespace
 
 Tuning defaultTuning(const ProblemClass &kind, const Target &target,
-                     bool hasLists) {
+                     bool hasLists, bool hasPlaces) {
   if (target.architecture != "sm_90a")
     return portableTuning(kind, hasLists);
   Tuning tuning = sm90Tuning(kind, hasLists);
   tuning.merge(sm90SelectionTuning(kind));
-  tuning.merge(sm90BackwardTuning(kind, hasLists));
+  tuning.merge(sm90BackwardTuning(kind, hasLists, hasPlaces));
   return tuning;
 }
 

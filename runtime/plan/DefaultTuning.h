@@ -14,8 +14,10 @@ namespace spargejit::plan {
 
 /// Parameter name -> value, for every tuning parameter that a kernel of the
 /// target may declare, and for those that follow from others. `hasLists`: the
-/// kernel visits listed key blocks.
-std::map<std::string, std::int64_t>
-defaultTuning(const ProblemClass &kind, const Target &target, bool hasLists);
+/// kernel visits listed key blocks; `hasPlaces`: it keeps score gradients.
+std::map<std::string, std::int64_t> defaultTuning(const ProblemClass &kind,
+                                                  const Target &target,
+                                                  bool hasLists,
+                                                  bool hasPlaces = false);
 
 } // namespace spargejit::plan

@@ -52,9 +52,11 @@ MethodLibrary::MethodLibrary(
   }
 }
 
-MethodLibrary::Found MethodLibrary::findBackward(bool hasLists) const {
-  auto it =
-      builtIn_.find(hasLists ? "backward/block_sparse" : "backward/dense");
+MethodLibrary::Found MethodLibrary::findBackward(Backward pass) const {
+  auto it = builtIn_.find(pass == Backward::Dense ? "backward/dense"
+                          : pass == Backward::BlockSparse
+                              ? "backward/block_sparse"
+                              : "backward/block_sparse_kept");
   if (it != builtIn_.end())
     return it->second;
   return Status(ErrorCode::Internal,

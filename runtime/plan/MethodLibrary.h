@@ -41,11 +41,15 @@ public:
   /// IoError for a file that cannot be read (has the path and the reason).
   Result<std::shared_ptr<const MethodText>> find(const std::string &name);
 
-  /// The backward pass of methods whose attention reads listed blocks, or of
-  /// those whose attention reads every key: "backward/block_sparse" or
-  /// "backward/dense", which find() knows as well. Internal for texts without
+  enum class Backward : std::uint8_t {
+    Dense, ///< "backward/dense": of methods whose attention reads all keys
+    BlockSparse, ///< "backward/block_sparse": of those that read listed blocks
+    BlockSparseKept, ///< "backward/block_sparse_kept": the same, keeping score
+                     ///< gradients from one kernel for another
+  };
+  /// A backward pass, which find() knows as well. Internal for texts without
   /// it.
-  Result<std::shared_ptr<const MethodText>> findBackward(bool hasLists) const;
+  Result<std::shared_ptr<const MethodText>> findBackward(Backward pass) const;
 
   /// The names of built-in methods, sorted.
   const std::vector<std::string> &names() const { return names_; }

@@ -41,9 +41,17 @@ bool isLists(const PlanValue &value) {
   return value.kind == ValueKind::Lists || value.kind == ValueKind::CallerLists;
 }
 
+bool isBlockLists(const PlanValue &value) {
+  return isLists(value) || value.kind == ValueKind::KeyLists;
+}
+
+bool isPlaces(const PlanValue &value) {
+  return value.kind == ValueKind::Places;
+}
+
 /// Two tensors, of rank 4 and 3.
 bool isListPair(const PlanValue &value) {
-  return isLists(value) || value.kind == ValueKind::KeyLists;
+  return isBlockLists(value) || isPlaces(value);
 }
 
 bool isNumber(const PlanValue &value) {
@@ -62,8 +70,10 @@ bool bindsAny(const MethodPlan &plan, const PlanLaunch &launch,
 ParameterMap problemParameters(const MethodPlan &plan, const PlanLaunch &launch,
                                const ProblemClass &kind, const Target &target) {
   ParameterMap known;
-  const bool hasLists = bindsAny(plan, launch, isListPair);
-  for (const auto &[name, value] : defaultTuning(kind, target, hasLists))
+  const bool hasLists = bindsAny(plan, launch, isBlockLists);
+  const bool hasPlaces = bindsAny(plan, launch, isPlaces);
+  for (const auto &[name, value] :
+       defaultTuning(kind, target, hasLists, hasPlaces))
     known[name] = value;
   known["elem"] = kind.dtype;
   known["head_dim"] = kind.headDim;
@@ -72,6 +82,7 @@ ParameterMap problemParameters(const MethodPlan &plan, const PlanLaunch &launch,
   known["causal"] = std::int64_t{kind.causal};
   known["has_dense"] = std::int64_t{kind.hasDense};
   known["has_lists"] = std::int64_t{hasLists};
+  known["has_places"] = std::int64_t{hasPlaces};
   // Whoever pools for select_blocks alone writes what that one multiplies.
   known["split_means"] =
       std::int64_t{std::ranges::none_of(plan.launches, &PlanLaunch::isCustom)};
@@ -92,7 +103,9 @@ int rankOf(const PlanValue &value, int part) {
   if (isListPair(value))
     return part == 0 ? 4 : 3;
   return value.kind == ValueKind::Lse || value.kind == ValueKind::DLse ||
-                 value.kind == ValueKind::Delta
+                 value.kind == ValueKind::Delta ||
+                 value.kind == ValueKind::Unkept ||
+                 value.kind == ValueKind::Kept
              ? 3
              : 4;
 }
@@ -145,6 +158,8 @@ Result<ArgumentSource> impliedSource(const MethodPlan &plan,
     return ArgumentSource{Source::QLen};
   if (argument.kind == Argument::Index && argument.name == "kv_len")
     return ArgumentSource{Source::KvLen};
+  if (argument.kind == Argument::Index && argument.name == "kept_room")
+    return ArgumentSource{Source::KeptRoom};
   constexpr std::array kDense{"dense_first", "dense_end", "dense_row_first",
                               "dense_row_end"};
   for (std::size_t i = 0; i < kDense.size(); ++i)
@@ -165,7 +180,8 @@ Result<ArgumentSource> listedSource(const MethodPlan &plan,
   ArgumentSource source;
   source.value = given.value;
   source.part = isListPair(value) && (argument.name == "counts" ||
-                                      argument.name == "key_counts")
+                                      argument.name == "key_counts" ||
+                                      argument.name == "row_places")
                     ? 1
                     : 0;
   if (value.kind == ValueKind::Scalar && value.name != "top_k" &&
@@ -270,6 +286,16 @@ bool isSelection(const MethodPlan &plan, const PlanLaunch &launch) {
   return !bindsAny(plan, launch, [](const PlanValue &value) {
     return value.kind == ValueKind::Value || value.kind == ValueKind::Output ||
            value.kind == ValueKind::Lse;
+  });
+}
+
+bool hasPlaces(const MethodPlan &plan, const PlanLaunch &launch) {
+  return bindsAny(plan, launch, isPlaces);
+}
+
+bool keepsGradients(const MethodPlan &plan, const PlanLaunch &launch) {
+  return bindsAny(plan, launch, [](const PlanValue &value) {
+    return value.kind == ValueKind::Kept;
   });
 }
 

@@ -32,6 +32,7 @@ struct ArgumentSource {
     Tensor,       ///< `value`, part `part`; of a scalar its values by head
     QLen,         ///< the problem's qLen
     KvLen,        ///< the problem's kvLen
+    KeptRoom,     ///< the problem's keptRoom
     SoftmaxScale, ///< the problem's softmaxScale
     KeptBlocks,   ///< keptBlocks() of the number `value`
     Number,       ///< the number `value` as float32
@@ -58,6 +59,13 @@ Result<std::vector<ArgumentSource>> bindArguments(const MethodPlan &plan,
 /// True for a launch that takes part in making block lists: it touches neither
 /// v nor the results of attention.
 bool isSelection(const MethodPlan &plan, const PlanLaunch &launch);
+
+/// True for a launch that knows where score gradients are kept.
+bool hasPlaces(const MethodPlan &plan, const PlanLaunch &launch);
+
+/// True for a launch that writes or reads score gradients that are kept: it is
+/// done for some heads at a time (AttentionProblem::keptHeads).
+bool keepsGradients(const MethodPlan &plan, const PlanLaunch &launch);
 
 /// The value of kind Lists or CallerLists that the attention itself (or its
 /// backward pass) reads, or -1 when it reads none.

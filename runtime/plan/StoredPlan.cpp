@@ -17,7 +17,7 @@ using cache::JsonFields;
 using Json = nlohmann::ordered_json;
 using Kind = PlanValue::Kind;
 
-constexpr std::array<std::pair<Kind, const char *>, 18> kKinds = {
+constexpr std::array<std::pair<Kind, const char *>, 21> kKinds = {
     {{Kind::Query, "query"},
      {Kind::Key, "key"},
      {Kind::Value, "value"},
@@ -35,7 +35,10 @@ constexpr std::array<std::pair<Kind, const char *>, 18> kKinds = {
      {Kind::KeyLists, "key_lists"},
      {Kind::DQuery, "d_query"},
      {Kind::DKey, "d_key"},
-     {Kind::DValue, "d_value"}}};
+     {Kind::DValue, "d_value"},
+     {Kind::Places, "places"},
+     {Kind::Unkept, "unkept"},
+     {Kind::Kept, "kept"}}};
 
 Json toJson(const PlanValue &value) {
   const auto &[kind, name, constant] = value;

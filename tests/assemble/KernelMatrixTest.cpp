@@ -79,18 +79,19 @@ protected:
 
   /// A kernel that no plan of a built-in method has need to launch.
   void expectCleanKernel(const std::string &name, const ProblemClass &kind,
-                         bool hasLists) {
+                         bool hasLists, bool hasPlaces = false) {
     auto kernel = jit_.text(name);
     ASSERT_TRUE(kernel.ok()) << kernel.status().message();
     KernelSpec spec;
     spec.kernel = name;
     spec.target = jit_.target();
-    auto known = plan::defaultTuning(kind, spec.target, hasLists);
+    auto known = plan::defaultTuning(kind, spec.target, hasLists, hasPlaces);
     known.insert({{"head_dim", kind.headDim},
                   {"mask_block_q", kind.maskBlockQ},
                   {"mask_block_kv", kind.maskBlockKv},
                   {"causal", kind.causal},
-                  {"has_lists", hasLists}});
+                  {"has_lists", hasLists},
+                  {"has_places", hasPlaces}});
     for (const compiler::KernelParameter &parameter : (*kernel)->parameters) {
       if (parameter.isDataType) {
         spec.parameters[parameter.name] = kind.dtype;
@@ -180,6 +181,22 @@ TEST_P(TensorCoreWidths, AssembleGradients) {
   expectCleanKernel("attention_bwd_delta", kind, false);
   expectCleanKernel("invert_blocks", kind, true);
   EXPECT_EQ(assembled_, 2 * 2 * 5 + 2);
+}
+
+TEST_P(TensorCoreWidths, AssembleGradientsThatKeepScores) {
+  for (bool causal : {false, true})
+    for (std::int64_t maskBlockKv : {16, 32, 64, 128}) {
+      const ProblemClass kind{causal ? DataType::Float16 : DataType::BFloat16,
+                              GetParam(), causal ? 64 : 128, maskBlockKv,
+                              causal};
+      for (const char *kernel :
+           {"attention_bwd_kv", "attention_bwd_q_kept", "attention_bwd_q"})
+        expectCleanKernel(kernel, kind, /*hasLists=*/true, /*hasPlaces=*/true);
+    }
+  expectCleanKernel("invert_blocks",
+                    {DataType::BFloat16, GetParam(), 128, 64, false},
+                    /*hasLists=*/true, /*hasPlaces=*/true);
+  EXPECT_EQ(assembled_, 2 * 4 * 3 + 1);
 }
 
 // What is part of no method.

@@ -159,6 +159,42 @@ TEST_P(GradientScenarios, EveryRunHasTheSameBits) {
   }
 }
 
+// Score gradients that one kernel keeps for another: none, of all heads at
+// once, of one at a time; where the room ends among the rows of a head, and
+// where lists have entries that are no blocks, they are computed again.
+TEST_P(GradientScenarios, AreRightHoweverMuchIsKept) {
+  Random random = randomForTest();
+  constexpr std::int64_t kBlockBytes = 128 * 32 * 2;
+  // 6 x 22 blocks a head, of which 6 % are 8; two heads of q to one of k.
+  for (const bool strays : {false, true})
+    for (const std::int64_t blocks :
+         {0, 2 * 2 * 8, 2 * 2 * 40, 2 * 4 * 50, 1 << 20}) {
+      GradientTrial trial(backend(),
+                          {.dtype = DataType::BFloat16,
+                           .batch = 2,
+                           .qHeads = 4,
+                           .kvHeads = 2,
+                           .qLen = 700,
+                           .kvLen = 690,
+                           .headDim = 64,
+                           .maskBlockKv = 32},
+                          random);
+      trial.forward.config.keptBytes = blocks * kBlockBytes;
+      trial.forward.useLists(trial.forward.shape.randomMask(random, 0.5, true),
+                             random,
+                             {.shuffled = true,
+                              .garbageSuffix = true,
+                              .strayEntries = strays,
+                              .spareSlots = 3});
+      ASSERT_TRUE(trial.isRight()) << blocks;
+      const std::vector<std::byte> first = trial.bits();
+      for (std::int64_t run = repetitions(20, 2); run > 0; --run) {
+        ASSERT_TRUE(succeeded(trial.runBackward()));
+        ASSERT_EQ(trial.bits() == first, true) << blocks;
+      }
+    }
+}
+
 // The order of the entries of a list must not change a key's gradients: the
 // inverted lists are ascending whatever the lists are.
 TEST_P(GradientScenarios, KeyGradientsDoNotDependOnTheOrderOfLists) {

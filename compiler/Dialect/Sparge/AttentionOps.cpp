@@ -62,5 +62,9 @@ LogicalResult AttentionBackwardOp::verify() {
   if (!getLists() != !getKeyLists()) // C6
     return emitOpError() << "expects lists and key_lists together, got "
                          << (getLists() ? "lists" : "key_lists") << " alone";
+  if (getKeeps() &&
+      !(getKeyLists() && getKeyLists().getDefiningOp<InvertBlocksOp>())) // C8
+    return emitOpError() << "expects key_lists of a sparge.invert_blocks for "
+                            "what it keeps, got others or none";
   return success();
 }

@@ -65,7 +65,9 @@ def Sparge_AttentionBackwardOp : Sparge_Op<"attention_backward",
 
     the last two also over the query heads that share the key head. Sums are
     float32 and their order is fixed, so the result is the same in every run.
-    key_lists are `sparge.invert_blocks` of the lists.
+    key_lists are `sparge.invert_blocks` of the lists. With `keeps`, what a call's
+    memory has room for of d_s is kept from one kernel for another, rounded to the
+    call's element type, as it is for each product in any case.
 
     Shapes: those of the types.
 
@@ -81,6 +83,7 @@ def Sparge_AttentionBackwardOp : Sparge_Op<"attention_backward",
     - C6: there are lists exactly when there are key_lists.
     - C7: the results are a `tensor<d_query>`, a `tensor<d_key>` and a
       `tensor<d_value>`.
+    - C8: with `keeps` there are key_lists, made by a `sparge.invert_blocks`.
 
     Example: tests/lit/Dialect/Sparge/attention_backward.mlir.
   }];
@@ -89,12 +92,14 @@ def Sparge_AttentionBackwardOp : Sparge_Op<"attention_backward",
                        Sparge_LseType:$lse, Sparge_TensorType:$d_o,
                        Optional<Sparge_DLseType>:$d_lse,
                        Optional<Sparge_ListsType>:$lists,
-                       Optional<Sparge_KeyListsType>:$key_lists);
+                       Optional<Sparge_KeyListsType>:$key_lists,
+                       UnitAttr:$keeps);
   let results = (outs Sparge_TensorType:$d_q, Sparge_TensorType:$d_k,
                       Sparge_TensorType:$d_v);
   let assemblyFormat = [{
     $q `,` $k `,` $v `,` $o `,` $lse `,` $d_o (`d_lse` `(` $d_lse^ `)`)?
-    (`lists` `(` $lists^ `)`)? (`key_lists` `(` $key_lists^ `)`)? attr-dict `:`
+    (`lists` `(` $lists^ `)`)? (`key_lists` `(` $key_lists^ `)`)?
+    (`keeps` $keeps^)? attr-dict `:`
     qualified(type($q)) `,` qualified(type($k)) `,` qualified(type($v)) `,`
     qualified(type($o)) `,` qualified(type($d_o))
   }];

@@ -94,7 +94,8 @@ LogicalResult verifyName(LaunchOp op, StringRef name, Type type,
            << "expects each name once, got \"" << name << "\" again";
   const std::pair<StringRef, Type> reserved[] = {
       {"lists", ListsType::get(op.getContext())},
-      {"key_lists", KeyListsType::get(op.getContext())}};
+      {"key_lists", KeyListsType::get(op.getContext())},
+      {"places", PlacesType::get(op.getContext())}};
   for (const auto &[word, meant] : reserved)
     if ((name == word) != (type == meant)) // C4
       return op.emitOpError()

@@ -29,7 +29,7 @@ def Sparge_LaunchOp : Sparge_Op<"launch", [Pure]> {
     - C2: there is one result name for each result.
     - C3: no name occurs twice.
     - C4: a value is called `lists` exactly when it has the type `lists`, and
-      `key_lists` exactly when it has that type.
+      `key_lists` and `places` exactly when it has those types.
     - C5: parameters are 64-bit integers.
     - C6: sources are codes.
 

@@ -74,3 +74,13 @@ void DLseType::getAsmName(OpAsmSetNameFn setNameFn) const {
 void DeltaType::getAsmName(OpAsmSetNameFn setNameFn) const {
   setNameFn("delta");
 }
+
+void PlacesType::getAsmName(OpAsmSetNameFn setNameFn) const {
+  setNameFn("places");
+}
+
+void UnkeptType::getAsmName(OpAsmSetNameFn setNameFn) const {
+  setNameFn("unkept");
+}
+
+void KeptType::getAsmName(OpAsmSetNameFn setNameFn) const { setNameFn("kept"); }

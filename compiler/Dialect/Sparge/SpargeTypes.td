@@ -105,6 +105,29 @@ def Sparge_DeltaType : Sparge_Type<"Delta", "delta"> {
   }];
 }
 
+def Sparge_PlacesType : Sparge_Type<"Places", "places"> {
+  let summary = "where score gradients are kept between launches";
+  let description = [{
+    Two int32 tensors: `places` [batch, qHeads, kvBlocks, qBlocks], one for each entry
+    of `key_lists`, and `row_places` [batch, qHeads, qBlocks] (invert_blocks.mlir).
+    Made by `sparge-plan-launches`, as are `unkept` and `kept`.
+  }];
+}
+
+def Sparge_UnkeptType : Sparge_Type<"Unkept", "unkept"> {
+  let summary = "how many blocks of rows of a head have no place";
+  let description = "int32 [batch, 1, qHeads].";
+}
+
+def Sparge_KeptType : Sparge_Type<"Kept", "kept"> {
+  let summary = "score gradients of the pairs that have a place";
+  let description = [{
+    Blocks of the mask, in the call's element type: [heads at a time, blocks a
+    head, maskBlockQ · maskBlockKv]. The runtime says how many there are, and does
+    the launches that use them once for each share of the heads.
+  }];
+}
+
 // Ratios are float64 because k = trunc(top_k · kvBlocks) is: float32(0.9) · 10
 // is below 9.
 def Sparge_Scalar : TypeAlias<F64, "float64 ratio">;

@@ -26,12 +26,13 @@
 //
 //   work   scout [0] -> loader [1] -> consumers [2]: the number of steps
 //   steps  scout [0] -> loader [1] -> consumers [2]: first query row and head of a
-//          step, and flags
+//          step; flags, and its first kept slab (-1: none)
 //   offsets, deltas
 //          scout [0] -> consumers [1]: per query row of a step the exponent's
 //          offset, -log2(e) lse; and delta, which is needed for longer
 //   keys   loader [0] -> consumers [1]: the CTA's k and v
 //   q, do  loader [0] -> consumers [1]: a step's tiles
+//   stack  the consumers' own: ds on its way to where it is kept
 //
 // v do(i)ᵀ and p(i) do(i) are issued together, then, once ds(i) is there, k q(i +
 // 1)ᵀ and ds(i) q(i): the exponentials of step i + 1 run under the last, ds(i) under
@@ -39,32 +40,39 @@
 // exponentials, but what has ended by then.
 //
 // Flag: 1: some scores must be masked. Keys and queries beyond the end need no
-// mask: the former have rows of their own, which are not stored, and the latter
-// p = 2^-inf.
+// mask where nothing is kept: the former have rows of their own, which are not
+// stored, and the latter p = 2^-inf.
+//
+// With has_places, ds is also left for attention_bwd_q_kept.mlir, which says where:
+// a block of the mask is a stack (TileStacks.td) in kept[…]. Rows of keys beyond
+// the end are kept too, and 0.
 //
 // A q slot is held for a step longer than a do slot, so that it is worth more of
 // them. Shared memory at head_dim = 128, 16-bit elements, tile_keys = 64: k and v 2 x
 // 16 KiB, q 3 x 16 KiB, do 2 x 16 KiB, which with one slot of row values is all that
-// two CTAs can have. Where a list is for 128 keys (or there is none) one CTA with two
+// two CTAs can have; where ds is kept, q 2 x 16 KiB and ds 8 KiB. Where a list is for 128 keys (or there is none) one CTA with two
 // warpgroups shares q and do; with dkv_turns these take turns in issuing dots.
 //
 // Parameters that follow from others: dkv_keys = min(tile_keys, mask_block_kv), the
 // keys of a CTA, since they share a list (tile_keys without lists; the tile's other
 // rows are computed and not stored); dkv_columns = dkv_parts * dkv_part_columns >=
-// head_dim, where columns beyond head_dim are zeros; dkv_warps = tile_keys / 16.
+// head_dim, where columns beyond head_dim are zeros; dkv_warps = tile_keys / 16;
+// dkv_stack_columns = tile_queries tile_keys / 16.
 
 !elem = !tile.element<"elem">
 !q_slot = !tile.shared<tile_queries x dkv_columns x !elem, swizzle dkv_swizzle_bytes>
 !q_part = !tile.shared<tile_queries x dkv_part_columns x !elem, swizzle dkv_swizzle_bytes>
 !kv_slot = !tile.shared<tile_keys x dkv_columns x !elem, swizzle dkv_swizzle_bytes>
+!stack_slot = !tile.shared<16 x dkv_stack_columns x !elem, swizzle 16>
 !work_note = !tile.shared<1 x i32>
 !place_note = !tile.shared<2 x i32>
-!flag_note = !tile.shared<1 x i32>
+!flag_note = !tile.shared<2 x i32>
 !row_values = !tile.shared<tile_queries x f32>
 
 !work_ring = !tile.ring<!work_note>
 !step_ring = !tile.ring<!place_note, !flag_note>
 !row_ring = !tile.ring<!row_values>
+!stack_ring = !tile.ring<!stack_slot>
 !kv_ring = !tile.ring<!kv_slot, !kv_slot>
 !q_ring = !tile.ring<!q_slot>
 !cursor = !tile.cursor
@@ -79,16 +87,18 @@
 !row_mask = tensor<?xi1, #tile.sizes<tile_queries>>
 !row_numbers = tensor<?xi32, #tile.sizes<tile_queries>>
 !key_numbers = tensor<?xi32, #tile.sizes<tile_keys>>
+!key_mask = tensor<?xi1, #tile.sizes<tile_keys>>
 
 tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
                               %v: !tile.global<4 x !elem>, %d_o: !tile.global<4 x !elem>,
                               %key_indices: !tile.global<4 x i32>, %key_counts: !tile.global<3 x i32>,
                               %lse: !tile.global<3 x f32>, %delta: !tile.global<3 x f32>,
                               %d_k: !tile.global<4 x !elem>, %d_v: !tile.global<4 x !elem>,
-                              %softmax_scale: f32)
-    parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, tile_queries, tile_keys,
+                              %places: !tile.global<4 x i32>,
+                              %kept: !tile.global<3 x !elem>, %softmax_scale: f32)
+    parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, has_places, tile_queries, tile_keys,
                 dkv_keys, dkv_parts, dkv_part_columns, dkv_columns, dkv_swizzle_bytes, dkv_turns,
-                dkv_q_stages, dkv_do_stages, dkv_row_stages, dkv_warps, dkv_producer_registers, dkv_consumer_registers]
+                dkv_q_stages, dkv_do_stages, dkv_row_stages, dkv_stack_columns, dkv_warps, dkv_producer_registers, dkv_consumer_registers]
     grid %k by dkv_keys {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -97,6 +107,11 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
   %inf = arith.constant 0x7F800000 : f32
   %minus_inf = arith.constant 0xFF800000 : f32
   %nowhere = arith.constant 1073741824 : index
+  %nowhere_i32 = arith.constant 1073741824 : i32
+  %before_all = arith.constant -1073741824 : index
+  %minus_one = arith.constant -1 : index
+  %minus_one_i32 = arith.constant -1 : i32
+  %c16 = arith.constant 16 : index
   %masked_bit = arith.constant 1 : i32
   %log2_e = arith.constant 1.44269504 : f32
   %tile_queries = tile.parameter "tile_queries" : index
@@ -109,6 +124,9 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
   %mask_block_kv = tile.parameter "mask_block_kv" : index
   %causal = tile.parameter "causal" : i1
   %has_lists = tile.parameter "has_lists" : i1
+  %keeps = tile.parameter "has_places" : i1
+  %masks = arith.ori %causal, %keeps : i1
+  %steps_per_block = arith.divui %mask_block_q, %tile_queries : index
 
   %q_len = tile.dim %q, 2 : !tile.global<4 x !elem>
   %kv_len = tile.dim %k, 2 : !tile.global<4 x !elem>
@@ -127,6 +145,7 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
   %step_ring = tile.ring stages 4 passed_by [1, dkv_warps] : !step_ring
   %offset_ring = tile.ring stages dkv_row_stages passed_by [dkv_warps] : !row_ring
   %delta_ring = tile.ring stages dkv_row_stages passed_by [dkv_warps] : !row_ring
+  %stack_ring = tile.ring stages 1 passed_by [dkv_warps] : !stack_ring
   %kv_ring = tile.ring stages 1 passed_by [dkv_warps] : !kv_ring
   %q_ring = tile.ring stages dkv_q_stages passed_by [dkv_warps] : !q_ring
   %do_ring = tile.ring stages dkv_do_stages passed_by [dkv_warps] : !q_ring
@@ -134,12 +153,17 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
 
   // ---- scout: what to load -------------------------------------------------
   tile.role "scout" warps 1 registers dkv_producer_registers {
+    // The lists, delta, and whoever reads what was kept before come first; what
+    // comes next waits for the end of this.
+    scf.if %keeps {
+      tile.launch_wait
+      tile.launch_next
+    }
     %batch, %kv_head, %tile = tile.program_id : index, index, index
     %first_key = arith.muli %tile, %dkv_keys : index
     %key_block = arith.divui %first_key, %mask_block_kv : index
     %first_head = arith.muli %kv_head, %heads_per_kv : index
     %end_head = arith.addi %first_head, %heads_per_kv : index
-    %steps_per_block = arith.divui %mask_block_q, %tile_queries : index
     %capacity = tile.dim %key_indices, 3 : !tile.global<4 x i32>
     %q_blocks = arith.ceildivui %q_len, %mask_block_q : index
     %q_blocks_i32 = arith.index_cast %q_blocks : index to i32
@@ -181,6 +205,20 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     %minus_log2_es = tile.splat %minus_log2_e : f32 -> !rows
     %no_keys = tile.splat %minus_inf : f32 -> !rows
     %tile_last = arith.addi %first_key, %tile_keys : index
+    %keys_end = arith.addi %first_key, %dkv_keys : index
+    %is_ragged = arith.cmpi sgt, %keys_end, %kv_len : index
+    %hides_end = arith.andi %is_ragged, %keeps : i1
+
+    // Blocks kept are numbered on from head to head. A block's slabs have 16 keys and
+    // tile_queries rows, the latter first.
+    %kept_blocks = tile.dim %kept, 1 : !tile.global<3 x !elem>
+    %heads_before = arith.muli %batch, %q_heads : index
+    %key_slabs = arith.divui %mask_block_kv, %c16 : index
+    %slabs_per_block = arith.muli %key_slabs, %steps_per_block : index
+    %first_of_block = arith.muli %key_block, %mask_block_kv : index
+    %key_in_block = arith.subi %first_key, %first_of_block : index
+    %key_slabs_before = arith.divui %key_in_block, %c16 : index
+    %slabs_before_keys = arith.muli %key_slabs_before, %steps_per_block : index
 
     // A step's head and number in the head's list follow from those before: the
     // next one of this head, or the first one of the next head that has any.
@@ -212,9 +250,16 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
           scf.yield %next_head, %c0, %next_steps : index, index, index
         }
         %head = arith.maxsi %here#0, %first_head : index
-        %seen_row = scf.if %has_lists -> (index) {
+        %seen_row, %kept_slab_here = scf.if %has_lists -> (index, index) {
           %list = tile.slice %key_indices[%batch, %head, %key_block] : !tile.global<4 x i32> -> !tile.view<1 x i32>
           %place = arith.divui %here#1, %steps_per_block : index
+          %kept_place_i32 = scf.if %keeps -> (i32) {
+            %kept_list = tile.slice %places[%batch, %head, %key_block] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+            %listed_place = tile.load_scalar %kept_list[%place] : !tile.view<1 x i32> -> i32
+            scf.yield %listed_place : i32
+          } else {
+            scf.yield %minus_one_i32 : i32
+          }
           %entry = tile.load_scalar %list[%place] : !tile.view<1 x i32> -> i32
           // Unsigned, so that negative entries are too large.
           %is_block = arith.cmpi ult, %entry, %q_blocks_i32 : i32
@@ -225,32 +270,49 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
           %in_block_row = arith.muli %in_block, %tile_queries : index
           %listed_row = arith.addi %block_row, %in_block_row : index
           %valid_row = arith.select %is_block, %listed_row, %nowhere : index
-          scf.yield %valid_row : index
+
+          %in_head = arith.index_cast %kept_place_i32 : i32 to index
+          %heads_until = arith.addi %heads_before, %head : index
+          %first_kept = arith.muli %heads_until, %kept_blocks : index
+          %kept_block = arith.addi %first_kept, %in_head : index
+          %kept_slab = arith.muli %kept_block, %slabs_per_block : index
+          %own_slab = arith.addi %kept_slab, %slabs_before_keys : index
+          %step_slab = arith.addi %own_slab, %in_block : index
+          %has_place = arith.cmpi sge, %kept_place_i32, %c0_i32 : i32
+          %slab_or_none = arith.select %has_place, %step_slab, %minus_one : index
+          scf.yield %valid_row, %slab_or_none : index, index
         } else {
           %dense_step = arith.addi %first_step, %here#1 : index
           %dense_row = arith.muli %dense_step, %tile_queries : index
-          scf.yield %dense_row : index
+          scf.yield %dense_row, %minus_one : index, index
         }
         %row = arith.select %is_seen, %seen_row, %nowhere : index
 
-        // Masked when the first query does not see the last key.
+        // Every part of the columns makes the same ds.
+        %is_first_part = arith.cmpi eq, %part, %c0 : index
+        %may_keep = arith.andi %is_seen, %is_first_part : i1
+        %kept_or_none = arith.select %may_keep, %kept_slab_here, %minus_one : index
+        %kept_i32 = arith.index_cast %kept_or_none : index to i32
+
+        // Masked when the first query does not see the last key, or that is not kept.
         %row_end = arith.addi %row, %shift : index
         %row_limit = arith.addi %row_end, %c1 : index
         %hides = arith.cmpi slt, %row_limit, %tile_last : index
-        %masked = arith.andi %hides, %causal : i1
+        %hides_some = arith.andi %hides, %causal : i1
+        %masked = arith.ori %hides_some, %hides_end : i1
         %flags = arith.select %masked, %masked_bit, %c0_i32 : i32
         %row_i32 = arith.index_cast %row : index to i32
         %head_i32 = arith.index_cast %head : index to i32
-        %place_note, %flag_note = tile.ring_acquire %step_ring[%step_at] : !step_ring -> !place_note, !flag_note
-        tile.store_note (%row_i32, %head_i32), %place_note : !place_note
-        tile.store_note (%flags), %flag_note : !flag_note
-        tile.ring_commit %step_ring[%step_at] : !step_ring
-
         // A query without keys has p = 2^(.. - inf) = 0, and so one beyond the end.
         %lse_view = tile.slice %lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
         %delta_view = tile.slice %delta[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
         %row_lse = tile.load_values %lse_view[%row] otherwise %inf : !tile.view<1 x f32>, f32 -> !rows
         %row_delta = tile.load_values %delta_view[%row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
+        %place_note, %flag_note = tile.ring_acquire %step_ring[%step_at] : !step_ring -> !place_note, !flag_note
+        tile.store_note (%row_i32, %head_i32), %place_note : !place_note
+        tile.store_note (%flags, %kept_i32), %flag_note : !flag_note
+        tile.ring_commit %step_ring[%step_at] : !step_ring
+
         %unseen = arith.cmpf oeq, %row_lse, %no_keys : !rows
         %lse_log2 = arith.mulf %row_lse, %minus_log2_es : !rows
         %offset = arith.select %unseen, %no_keys, %lse_log2 : !row_mask, !rows
@@ -279,7 +341,10 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     %is_last_head = arith.cmpi eq, %kv_head, %last_kv_head : index
     %is_last_key = arith.cmpi sge, %next_key, %kv_len : index
     %is_last_of_heads = arith.andi %is_last_batch, %is_last_head : i1
-    %is_last = arith.andi %is_last_of_heads, %is_last_key : i1
+    %is_last_program = arith.andi %is_last_of_heads, %is_last_key : i1
+    %true = arith.constant true
+    %has_not_waited = arith.xori %keeps, %true : i1
+    %is_last = arith.andi %is_last_program, %has_not_waited : i1
     scf.if %is_last {
       tile.launch_wait
     }
@@ -330,11 +395,21 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     %no_output = tile.splat %f0 : f32 -> !output
 
     // Key j is seen by the queries from query_starts[j].
-    %seen_from = arith.subi %first_key, %shift : index
+    %seen_from_causal = arith.subi %first_key, %shift : index
+    %seen_from = arith.select %causal, %seen_from_causal, %before_all : index
     %seen_from_i32 = arith.index_cast %seen_from : index to i32
     %first_starts = tile.splat %seen_from_i32 : i32 -> !key_numbers
     %key_numbers = tile.iota : !key_numbers
-    %query_starts = arith.addi %first_starts, %key_numbers : !key_numbers
+    %seen_starts = arith.addi %first_starts, %key_numbers : !key_numbers
+    %keys_left = arith.subi %kv_len, %first_key : index
+    %keys_left_i32 = arith.index_cast %keys_left : index to i32
+    %key_ends = tile.splat %keys_left_i32 : i32 -> !key_numbers
+    %is_key = arith.cmpi slt, %key_numbers, %key_ends : !key_numbers
+    %never = tile.splat %nowhere_i32 : i32 -> !key_numbers
+    %query_starts = arith.select %is_key, %seen_starts, %never : !key_mask, !key_numbers
+
+    %stack_slot = tile.ring_pieces %stack_ring[%start] : !stack_ring -> !stack_slot
+    %kept_slabs = tile.slice %kept[%c0, %c0] : !tile.global<3 x !elem> -> !tile.view<1 x !elem>
 
     %work_note = tile.ring_wait %work_ring[%start] station 2 : !work_ring -> !work_note
     %total_i32 = tile.load_note %work_note : !work_note -> i32
@@ -352,14 +427,14 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
       %products_0 = tile.dot_async %k_slot, %q_slot_0 transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
       %place_note_0, %flag_note_0 = tile.ring_wait %step_ring[%step_at_0] station 2
           : !step_ring -> !place_note, !flag_note
-      %flags_0 = tile.load_note %flag_note_0 : !flag_note -> i32
+      %flags_0, %kept_0 = tile.load_note %flag_note_0 : !flag_note -> i32, i32
       %offset_note_0 = tile.ring_wait %offset_ring[%offset_at_0] : !row_ring -> !row_values
       %offset_0 = tile.load_shared %offset_note_0 : !row_values -> !rows
       %offsets_0 = tile.expand %offset_0 axis 0 : !rows -> !scores
       %s_0 = tile.dot_wait 0 (%products_0 : !tile.pending<!scores>) -> !scores
       %masked_i32_0 = arith.andi %flags_0, %masked_bit : i32
       %is_marked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
-      %masked_0 = arith.andi %is_marked_0, %causal : i1
+      %masked_0 = arith.andi %is_marked_0, %masks : i1
       %visible_0 = scf.if %masked_0 -> (!scores) {
         %row_0, %head_0 = tile.load_note %place_note_0 : !place_note -> i32, i32
         %first_rows_0 = tile.splat %row_0 : i32 -> !row_numbers
@@ -368,8 +443,8 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         %queries_0 = tile.expand %row_numbers_0 axis 0 : !row_numbers -> !positions
         %starts_0 = tile.expand %query_starts axis 1 : !key_numbers -> !positions
         %sees_0 = arith.cmpi sge, %queries_0, %starts_0 : !positions
-        %kept_0 = arith.select %sees_0, %s_0, %hidden : !score_mask, !scores
-        scf.yield %kept_0 : !scores
+        %unhidden_0 = arith.select %sees_0, %s_0, %hidden : !score_mask, !scores
+        scf.yield %unhidden_0 : !scores
       } else {
         scf.yield %s_0 : !scores
       }
@@ -382,11 +457,11 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
       %step_at_1 = tile.ring_next %step_ring[%step_at_0] : !step_ring -> !cursor
       %offset_at_1 = tile.ring_next %offset_ring[%offset_at_0] : !row_ring -> !cursor
 
-      %dk, %dv, %last_p, %last_at, %last_do_at, %end_step_at, %end_offset_at, %last_delta_at =
+      %dk, %dv, %last_p, %last_kept, %last_at, %last_do_at, %end_step_at, %end_offset_at, %last_delta_at =
           scf.for %step = %c1 to %total step %c1
-          iter_args(%old_dk = %no_output, %old_dv = %no_output, %old_p = %p_0, %old_at = %at_0,
+          iter_args(%old_dk = %no_output, %old_dv = %no_output, %old_p = %p_0, %old_kept = %kept_0, %old_at = %at_0,
                     %do_at = %do_at_0, %step_at = %step_at_1, %offset_at = %offset_at_1, %delta_at = %delta_at_0)
-          -> (!output, !output, !weights, !cursor, !cursor, !cursor, !cursor, !cursor) {
+          -> (!output, !output, !weights, i32, !cursor, !cursor, !cursor, !cursor, !cursor) {
         // Issue: dp and dv of the step before.
         %do_slot = tile.ring_pieces %do_ring[%do_at] : !q_ring -> !q_slot
         %do_part = tile.shared_columns %do_slot[%first_column] : !q_slot -> !q_part
@@ -407,6 +482,12 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         %distance = arith.subf %dp, %deltas : !scores
         %ds_f32 = arith.mulf %p_back, %distance : !scores
         %ds = tile.convert %ds_f32 : !scores -> !weights
+        %slab = arith.index_cast %old_kept : i32 to index
+        %is_kept = arith.cmpi sge, %old_kept, %c0_i32 : i32
+        scf.if %keeps {
+          tile.store_stacked %ds through %stack_slot, %kept_slabs[%slab] columns mask_block_q rows dkv_keys where %is_kept
+              : !weights, !stack_slot, !tile.view<1 x !elem>
+        }
         tile.ring_release %delta_ring[%delta_at] : !row_ring
         %q_slot_of = tile.ring_pieces %q_ring[%old_at] : !q_ring -> !q_slot
         %q_part = tile.shared_columns %q_slot_of[%first_column] : !q_slot -> !q_part
@@ -425,7 +506,7 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         }
         %place_note, %flag_note = tile.ring_wait %step_ring[%step_at] station 2
             : !step_ring -> !place_note, !flag_note
-        %flags = tile.load_note %flag_note : !flag_note -> i32
+        %flags, %kept_here = tile.load_note %flag_note : !flag_note -> i32, i32
         %offset_note = tile.ring_wait %offset_ring[%offset_at] : !row_ring -> !row_values
         %offset = tile.load_shared %offset_note : !row_values -> !rows
         %offsets = tile.expand %offset axis 0 : !rows -> !scores
@@ -434,7 +515,7 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         tile.ring_release %do_ring[%do_at] : !q_ring
         %masked_i32 = arith.andi %flags, %masked_bit : i32
         %is_marked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
-        %masked = arith.andi %is_marked, %causal : i1
+        %masked = arith.andi %is_marked, %masks : i1
         %visible = scf.if %masked -> (!scores) {
           %row, %head = tile.load_note %place_note : !place_note -> i32, i32
           %first_rows = tile.splat %row : i32 -> !row_numbers
@@ -443,8 +524,8 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
           %queries = tile.expand %row_numbers axis 0 : !row_numbers -> !positions
           %starts = tile.expand %query_starts axis 1 : !key_numbers -> !positions
           %sees = arith.cmpi sge, %queries, %starts : !positions
-          %kept = arith.select %sees, %s, %hidden : !score_mask, !scores
-          scf.yield %kept : !scores
+          %unhidden = arith.select %sees, %s, %hidden : !score_mask, !scores
+          scf.yield %unhidden : !scores
         } else {
           scf.yield %s : !scores
         }
@@ -463,8 +544,8 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         %step_at_after = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
         %offset_at_after = tile.ring_next %offset_ring[%offset_at] : !row_ring -> !cursor
         %delta_at_after = tile.ring_next %delta_ring[%delta_at] : !row_ring -> !cursor
-        scf.yield %new_dk, %new_dv, %p_ready, %at, %do_at_after, %step_at_after, %offset_at_after, %delta_at_after
-            : !output, !output, !weights, !cursor, !cursor, !cursor, !cursor, !cursor
+        scf.yield %new_dk, %new_dv, %p_ready, %kept_here, %at, %do_at_after, %step_at_after, %offset_at_after,
+                  %delta_at_after : !output, !output, !weights, i32, !cursor, !cursor, !cursor, !cursor, !cursor
       }
 
       // What the last step's weights give.
@@ -487,6 +568,12 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
       %distance_l = arith.subf %dp_l, %deltas_l : !scores
       %ds_f32_l = arith.mulf %p_back_l, %distance_l : !scores
       %ds_l = tile.convert %ds_f32_l : !scores -> !weights
+      %slab_l = arith.index_cast %last_kept : i32 to index
+      %is_kept_l = arith.cmpi sge, %last_kept, %c0_i32 : i32
+      scf.if %keeps {
+        tile.store_stacked %ds_l through %stack_slot, %kept_slabs[%slab_l] columns mask_block_q rows dkv_keys where %is_kept_l
+            : !weights, !stack_slot, !tile.view<1 x !elem>
+      }
       tile.ring_release %delta_ring[%last_delta_at] : !row_ring
       %q_slot_of_l = tile.ring_pieces %q_ring[%last_at] : !q_ring -> !q_slot
       %q_part_l = tile.shared_columns %q_slot_of_l[%first_column] : !q_slot -> !q_part
@@ -511,6 +598,9 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
       %end_delta_at = tile.ring_next %delta_ring[%last_delta_at] : !row_ring -> !cursor
       scf.yield %end_at, %end_do_at, %end_step_at, %end_offset_at, %end_delta_at
           : !cursor, !cursor, !cursor, !cursor, !cursor
+    }
+    scf.if %keeps {
+      tile.store_stacked_wait
     }
   }
 }

@@ -31,6 +31,9 @@
 // there, for dq: ds(i - 1) k(i - 1) and q k(i)ᵀ are issued together. Warpgroups
 // take turns in issuing, so that one's dots run under the other's exponentials.
 //
+// With has_places only row blocks without a place are worked on (row_places below 0);
+// the others' dq is what attention_bwd_q_kept.mlir has written.
+//
 // Flag: 1: some scores must be masked.
 //
 // Shared memory at head_dim = 128, 16-bit elements: q 32 KiB, do 32 KiB, k 3 x 32
@@ -74,8 +77,9 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
                              %indices: !tile.global<4 x i32>, %counts: !tile.global<3 x i32>,
                              %lse: !tile.global<3 x f32>, %delta: !tile.global<3 x f32>,
                              %d_q: !tile.global<4 x !elem>,
+                             %row_places: !tile.global<3 x i32>, %unkept: !tile.global<3 x i32>,
                              %tickets: !tile.global<1 x i32>, %softmax_scale: f32)
-    parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, dq_tile_q, dq_tile_kv,
+    parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, has_places, dq_tile_q, dq_tile_kv,
                 dq_key_box, dq_boxes, swizzle_bytes, dq_k_stages, dq_v_stages,
                 dq_warps, dq_producer_registers, dq_consumer_registers]
     grid %q by dq_tile_q {
@@ -96,6 +100,7 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
   %mask_block_kv = tile.parameter "mask_block_kv" : index
   %causal = tile.parameter "causal" : i1
   %has_lists = tile.parameter "has_lists" : i1
+  %is_rest = tile.parameter "has_places" : i1
   %head_dim = tile.parameter "head_dim" : index
   %c64 = arith.constant 64 : index
   %is_long = arith.cmpi ugt, %head_dim, %c64 : index
@@ -128,7 +133,31 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
 
   // ---- scout: what to load -------------------------------------------------
   tile.role "scout" warps 1 registers dq_producer_registers {
-    %first, %end, %step = tile.programs : index, index, index
+    %first_program, %end, %step = tile.programs : index, index, index
+    // Most often there is no rest.
+    %first = scf.if %is_rest -> (index) {
+      %q_batches = tile.dim %q, 0 : !tile.global<4 x !elem>
+      %q_heads = tile.dim %q, 1 : !tile.global<4 x !elem>
+      %c32 = arith.constant 32 : index
+      %zeros = tile.splat %c0_i32 : i32 -> tensor<32xi32>
+      %none = arith.constant false
+      %has_rest = scf.for %b = %c0 to %q_batches step %c1 iter_args(%before_batch = %none) -> (i1) {
+        %unkept_heads = tile.slice %unkept[%b, %c0] : !tile.global<3 x i32> -> !tile.view<1 x i32>
+        %after_batch = scf.for %h = %c0 to %q_heads step %c32 iter_args(%before_heads = %before_batch) -> (i1) {
+          %rows_of_heads = tile.load_values %unkept_heads[%h] otherwise %c0_i32
+              : !tile.view<1 x i32>, i32 -> tensor<32xi32>
+          %is_unkept = arith.cmpi sgt, %rows_of_heads, %zeros : tensor<32xi32>
+          %any_unkept = tile.any %is_unkept : tensor<32xi1>
+          %after_heads = arith.ori %before_heads, %any_unkept : i1
+          scf.yield %after_heads : i1
+        }
+        scf.yield %after_batch : i1
+      }
+      %first_of_rest = arith.select %has_rest, %first_program, %end : index
+      scf.yield %first_of_rest : index
+    } else {
+      scf.yield %first_program : index
+    }
     %blocks_per_tile_row = arith.divui %mask_block_kv, %key_box : index
     %box_i32 = arith.index_cast %key_box : index to i32
     %box_sizes = tile.splat %box_i32 : i32 -> !box_rows
@@ -141,75 +170,89 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
     ^row(%program: index, %row_at: !cursor, %first_box_at: !cursor):
       %batch, %head, %tile = tile.program_place %program : index, index, index
       %first_row = arith.muli %tile, %tile_q : index
-      // The keys that the row's first query and its last one see end here.
-      %after_first = arith.addi %first_row, %shift : index
-      %first_end_causal = arith.addi %after_first, %c1 : index
-      %first_end_clipped = arith.minsi %first_end_causal, %kv_len : index
-      %first_end = arith.select %causal, %first_end_clipped, %kv_len : index
-      %last_row_end = arith.addi %first_row, %tile_q : index
-      %row_end = arith.minsi %last_row_end, %q_len : index
-      %last_end_causal = arith.addi %row_end, %shift : index
-      %last_end_clipped = arith.minsi %last_end_causal, %kv_len : index
-      %last_end = arith.select %causal, %last_end_clipped, %kv_len : index
-
-      // Without lists: one box a step, up to the last key seen.
       %mask_row = arith.divui %first_row, %mask_block_q : index
-      %list = tile.slice %indices[%batch, %head, %mask_row] : !tile.global<4 x i32> -> !tile.view<1 x i32>
-      %count, %key_steps = scf.if %has_lists -> (index, index) {
-        %row_counts = tile.slice %counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
-        %count_i32 = tile.load_scalar %row_counts[%mask_row] : !tile.view<1 x i32> -> i32
-        // No count reaches beyond the list's memory, whatever it says.
-        %not_negative = arith.maxsi %count_i32, %c0_i32 : i32
-        %wanted = arith.index_cast %not_negative : i32 to index
-        %capacity = tile.dim %indices, 3 : !tile.global<4 x i32>
-        %listed = arith.minsi %wanted, %capacity : index
-        %listed_boxes = arith.muli %listed, %blocks_per_tile_row : index
-        %list_steps = arith.ceildivui %listed_boxes, %boxes : index
-        scf.yield %listed, %list_steps : index, index
+      %is_own = scf.if %is_rest -> (i1) {
+        %rows_first = tile.slice %row_places[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
+        %row_first_i32 = tile.load_scalar %rows_first[%mask_row] : !tile.view<1 x i32> -> i32
+        %has_no_place = arith.cmpi slt, %row_first_i32, %c0_i32 : i32
+        scf.yield %has_no_place : i1
       } else {
-        %reached = arith.maxsi %last_end, %c0 : index
-        %dense_steps = arith.ceildivui %reached, %tile_kv : index
-        scf.yield %c0, %dense_steps : index, index
+        %true = arith.constant true
+        scf.yield %true : i1
       }
-      // A row without keys gets one key tile of nothing.
-      %steps = arith.maxsi %key_steps, %c1 : index
-      %has_keys = arith.cmpi sgt, %key_steps, %c0 : index
+      %row_after, %box_after = scf.if %is_own -> (!cursor, !cursor) {
+        // The keys that the row's first query and its last one see end here.
+        %after_first = arith.addi %first_row, %shift : index
+        %first_end_causal = arith.addi %after_first, %c1 : index
+        %first_end_clipped = arith.minsi %first_end_causal, %kv_len : index
+        %first_end = arith.select %causal, %first_end_clipped, %kv_len : index
+        %last_row_end = arith.addi %first_row, %tile_q : index
+        %row_end = arith.minsi %last_row_end, %q_len : index
+        %last_end_causal = arith.addi %row_end, %shift : index
+        %last_end_clipped = arith.minsi %last_end_causal, %kv_len : index
+        %last_end = arith.select %causal, %last_end_clipped, %kv_len : index
 
-      %row_note = tile.ring_acquire %row_ring[%row_at] : !row_ring -> !row_note
-      %steps_i32 = arith.index_cast %steps : index to i32
-      %batch_i32 = arith.index_cast %batch : index to i32
-      %head_i32 = arith.index_cast %head : index to i32
-      %first_row_i32 = arith.index_cast %first_row : index to i32
-      tile.store_note (%steps_i32, %batch_i32, %head_i32, %first_row_i32), %row_note : !row_note
-      tile.ring_commit %row_ring[%row_at] : !row_ring
-      %row_after = tile.ring_next %row_ring[%row_at] : !row_ring -> !cursor
-
-      // Boxes that reach beyond what the first query sees hold scores to mask.
-      %first_end_i32 = arith.index_cast %first_end : index to i32
-      %first_ends = tile.splat %first_end_i32 : i32 -> !box_rows
-      %box_after = scf.for %s = %c0 to %steps step %c1 iter_args(%box_at = %first_box_at) -> (!cursor) {
-        %box_rows = scf.if %has_lists -> (!box_rows) {
-          %first_box = arith.muli %s, %boxes : index
-          %listed_rows = tile.list_boxes %list[%first_box] count %count block %mask_block_kv box %key_box limit %kv_len
-              : !tile.view<1 x i32> -> !box_rows
-          scf.yield %listed_rows : !box_rows
+        // Without lists: one box a step, up to the last key seen.
+        %list = tile.slice %indices[%batch, %head, %mask_row] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+        %count, %key_steps = scf.if %has_lists -> (index, index) {
+          %row_counts = tile.slice %counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
+          %count_i32 = tile.load_scalar %row_counts[%mask_row] : !tile.view<1 x i32> -> i32
+          // No count reaches beyond the list's memory, whatever it says.
+          %not_negative = arith.maxsi %count_i32, %c0_i32 : i32
+          %wanted = arith.index_cast %not_negative : i32 to index
+          %capacity = tile.dim %indices, 3 : !tile.global<4 x i32>
+          %listed = arith.minsi %wanted, %capacity : index
+          %listed_boxes = arith.muli %listed, %blocks_per_tile_row : index
+          %list_steps = arith.ceildivui %listed_boxes, %boxes : index
+          scf.yield %listed, %list_steps : index, index
         } else {
-          %tile_key = arith.muli %s, %tile_kv : index
-          %first_key = arith.select %has_keys, %tile_key, %nowhere : index
-          %first_key_i32 = arith.index_cast %first_key : index to i32
-          %dense_rows = tile.splat %first_key_i32 : i32 -> !box_rows
-          scf.yield %dense_rows : !box_rows
+          %reached = arith.maxsi %last_end, %c0 : index
+          %dense_steps = arith.ceildivui %reached, %tile_kv : index
+          scf.yield %c0, %dense_steps : index, index
         }
-        %box_ends = arith.addi %box_rows, %box_sizes : !box_rows
-        %beyond = arith.cmpi sgt, %box_ends, %first_ends : !box_rows
-        %masked = tile.any %beyond : !box_mask
-        %flags = arith.select %masked, %masked_bit, %c0_i32 : i32
-        %box_note, %flag_note = tile.ring_acquire %box_ring[%box_at] : !box_ring -> !box_note, !flag_note
-        tile.store_shared %box_rows, %box_note : !box_rows, !box_note
-        tile.store_note (%flags), %flag_note : !flag_note
-        tile.ring_commit %box_ring[%box_at] : !box_ring
-        %box_next = tile.ring_next %box_ring[%box_at] : !box_ring -> !cursor
-        scf.yield %box_next : !cursor
+        // A row without keys gets one key tile of nothing.
+        %steps = arith.maxsi %key_steps, %c1 : index
+        %has_keys = arith.cmpi sgt, %key_steps, %c0 : index
+
+        %row_note = tile.ring_acquire %row_ring[%row_at] : !row_ring -> !row_note
+        %steps_i32 = arith.index_cast %steps : index to i32
+        %batch_i32 = arith.index_cast %batch : index to i32
+        %head_i32 = arith.index_cast %head : index to i32
+        %first_row_i32 = arith.index_cast %first_row : index to i32
+        tile.store_note (%steps_i32, %batch_i32, %head_i32, %first_row_i32), %row_note : !row_note
+        tile.ring_commit %row_ring[%row_at] : !row_ring
+        %row_next = tile.ring_next %row_ring[%row_at] : !row_ring -> !cursor
+
+        // Boxes that reach beyond what the first query sees hold scores to mask.
+        %first_end_i32 = arith.index_cast %first_end : index to i32
+        %first_ends = tile.splat %first_end_i32 : i32 -> !box_rows
+        %boxes_after = scf.for %s = %c0 to %steps step %c1 iter_args(%box_at = %first_box_at) -> (!cursor) {
+          %box_rows = scf.if %has_lists -> (!box_rows) {
+            %first_box = arith.muli %s, %boxes : index
+            %listed_rows = tile.list_boxes %list[%first_box] count %count block %mask_block_kv box %key_box limit %kv_len
+                : !tile.view<1 x i32> -> !box_rows
+            scf.yield %listed_rows : !box_rows
+          } else {
+            %tile_key = arith.muli %s, %tile_kv : index
+            %first_key = arith.select %has_keys, %tile_key, %nowhere : index
+            %first_key_i32 = arith.index_cast %first_key : index to i32
+            %dense_rows = tile.splat %first_key_i32 : i32 -> !box_rows
+            scf.yield %dense_rows : !box_rows
+          }
+          %box_ends = arith.addi %box_rows, %box_sizes : !box_rows
+          %beyond = arith.cmpi sgt, %box_ends, %first_ends : !box_rows
+          %masked = tile.any %beyond : !box_mask
+          %flags = arith.select %masked, %masked_bit, %c0_i32 : i32
+          %box_note, %flag_note = tile.ring_acquire %box_ring[%box_at] : !box_ring -> !box_note, !flag_note
+          tile.store_shared %box_rows, %box_note : !box_rows, !box_note
+          tile.store_note (%flags), %flag_note : !flag_note
+          tile.ring_commit %box_ring[%box_at] : !box_ring
+          %box_next = tile.ring_next %box_ring[%box_at] : !box_ring -> !cursor
+          scf.yield %box_next : !cursor
+        }
+        scf.yield %row_next, %boxes_after : !cursor, !cursor
+      } else {
+        scf.yield %row_at, %first_box_at : !cursor, !cursor
       }
       // Rows have unequal lists, so whoever is done takes the next.
       %next = tile.next_program %program counted by %tickets : !tile.global<1 x i32> -> index

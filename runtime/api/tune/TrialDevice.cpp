@@ -163,6 +163,8 @@ AttentionConfig trialCall(const ProblemShape &problem, const BlockLists *lists,
   config.causal = problem.causal;
   config.lists = problem.density < 1 ? lists : nullptr;
   config.threads = threads;
+  // Records are of kernels that keep nothing.
+  config.keptBytes = 0;
   return config;
 }
 

@@ -93,10 +93,10 @@ SPARGEJIT_API Status attentionForwardInto(const AttentionForward &into,
 /// with causality, others of the same tile.
 ///
 /// q, k, v, config: as in the forward pass; of config the method (whether it
-/// reads lists), mask blocks, causal, softmaxScale, validateLists, threads and
-/// stream count. saved: what the forward pass left. dO = dL/do: q's shape and
-/// dtype, any strides, also 0 (on a GPU the last must be 1). dLse = dL/dlse:
-/// float32 [batch, qHeads, qLen], strides as lse's; null means zeros.
+/// reads lists), mask blocks, causal, softmaxScale, validateLists, keptBytes,
+/// threads and stream count. saved: what the forward pass left. dO = dL/do: q's
+/// shape and dtype, any strides, also 0 (on a GPU the last must be 1). dLse =
+/// dL/dlse: float32 [batch, qHeads, qLen], strides as lse's; null means zeros.
 ///
 /// The order of every sum is fixed: the same bits in every run. Thread-safe.
 /// The first call with a new combination of head dimension, dtype and mask
@@ -132,7 +132,10 @@ workspaceBytes(const TensorView &q, const TensorView &k, const TensorView &v,
                const AttentionConfig &config);
 
 /// The same of attentionBackward(): 4·batch·qHeads·qLen bytes, and with lists
-/// another 4·batch·qHeads·kvBlocks·(qBlocks + 1), each rounded up to 64.
+/// another 4·batch·qHeads·kvBlocks·(qBlocks + 1), each rounded up to 64. On a
+/// GPU, with lists, it keeps score gradients between its kernels, in what fits
+/// config.keptBytes, and says where: 4·batch·qHeads·(qBlocks·(kvBlocks + 1) +
+/// 1).
 SPARGEJIT_API Result<std::int64_t>
 backwardWorkspaceBytes(const TensorView &q, const TensorView &k,
                        const TensorView &v, const AttentionConfig &config);

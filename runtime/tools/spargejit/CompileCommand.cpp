@@ -62,6 +62,10 @@ std::vector<std::string> methodsOf(const CompileOptions &options) {
     methods = {options.kernel.substr(methodPrefix.size())};
   if (options.backward && !methods.empty())
     methods.insert(methods.end(), {"backward/block_sparse", "backward/dense"});
+  // The CPU's passes keep nothing.
+  if (options.backward && !methods.empty() &&
+      options.kernelOptions.arch.starts_with("sm_"))
+    methods.emplace_back("backward/block_sparse_kept");
   return methods;
 }
 

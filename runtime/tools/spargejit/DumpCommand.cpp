@@ -98,6 +98,12 @@ std::string valueName(const MethodPlan &plan, int index) {
     return "d_lse";
   case PlanValue::Kind::Delta:
     return fmt::format("delta#{}", index);
+  case PlanValue::Kind::Places:
+    return fmt::format("places#{}", index);
+  case PlanValue::Kind::Unkept:
+    return fmt::format("unkept#{}", index);
+  case PlanValue::Kind::Kept:
+    return fmt::format("kept#{}", index);
   case PlanValue::Kind::KeyLists:
     return fmt::format("key_lists#{}", index);
   case PlanValue::Kind::DQuery:

@@ -82,6 +82,27 @@ TEST_F(GradientCall, GivesTheSameBitsTwoHundredTimes) {
   }
 }
 
+TEST_F(GradientCall, KeepsScoreGradientsInTheBytesThatItMay) {
+  Random random = randomForTest();
+  GradientTrial trial(backend(), kShape, random);
+  useRandomLists(trial, random);
+  const auto bytesWith = [&](std::int64_t kept) {
+    trial.forward.config.keptBytes = kept;
+    return backwardWorkspaceBytes(trial.forward.q.view(),
+                                  trial.forward.k.view(),
+                                  trial.forward.v.view(), trial.forward.config)
+        .value();
+  };
+  const std::int64_t none = bytesWith(0);
+  // 4 x 4 x 11 blocks of 16 KiB are all pairs; who keeps any says where.
+  const std::int64_t places = 4 * 4 * (4 * (11 + 1) + 1) + 3 * 64;
+  EXPECT_LE(bytesWith(1 << 30), none + places + 4 * 4 * 11 * 16384);
+  EXPECT_GE(bytesWith(1 << 30), none + 4 * 4 * 11 * 16384);
+  EXPECT_LE(bytesWith(1 << 20), none + places + (1 << 20));
+  EXPECT_GE(bytesWith(1 << 20), none + (1 << 20) - 4 * 16384);
+  EXPECT_EQ(bytesWith(16384), none) << "no head has room";
+}
+
 TEST_F(GradientCall, RunsOnTwoStreamsAtOnce) {
   Random random = randomForTest();
   Stream streams[2] = {Stream(gpu()), Stream(gpu())};

@@ -3,6 +3,7 @@
 // Inputs, inverted lists and reference rows of a backward trial.
 #include "tests/gpu/kernels/BackwardTrial.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -87,6 +88,68 @@ void invertLists(BackwardTrial &trial, std::uint64_t seed) {
     }
 }
 
+/// Row blocks take as many places as their lists have entries, in order, until
+/// no more fit; one whose list names what is no block takes none.
+void givePlaces(BackwardTrial &trial, double share) {
+  const Trial &forward = trial.forward;
+  const std::int64_t heads = forward.q.batch * forward.q.heads;
+  const std::int64_t blocks = forward.kvBlocks();
+  auto listOf = [&](std::int64_t list) {
+    const auto first = forward.indices.begin() +
+                       static_cast<std::ptrdiff_t>(list * forward.capacity);
+    return std::pair(first,
+                     first + forward.counts[static_cast<std::size_t>(list)]);
+  };
+  auto takes = [&](std::int64_t list) {
+    const auto [first, end] = listOf(list);
+    const bool isKnown = std::all_of(first, end, [&](std::int32_t block) {
+      return block >= 0 && block < blocks;
+    });
+    return std::pair(isKnown ? end - first : 0, isKnown);
+  };
+  std::int64_t most = 1;
+  for (std::int64_t head = 0; head < heads; ++head) {
+    std::int64_t sum = 0;
+    for (std::int64_t row = 0; row < forward.qBlocks; ++row)
+      sum += takes(head * forward.qBlocks + row).first;
+    most = std::max(most, sum);
+  }
+  trial.keptBlocks = std::max<std::int64_t>(
+      1, std::llround(share * static_cast<double>(most)));
+  trial.rowPlaces.assign(static_cast<std::size_t>(heads * forward.qBlocks), -1);
+  trial.unkept.assign(static_cast<std::size_t>(heads), 0);
+  for (std::int64_t head = 0; head < heads; ++head) {
+    std::int64_t before = 0;
+    for (std::int64_t row = 0; row < forward.qBlocks; ++row) {
+      const std::int64_t list = head * forward.qBlocks + row;
+      const auto [count, isKnown] = takes(list);
+      const bool fits = isKnown && before + count <= trial.keptBlocks;
+      const bool isEmpty = forward.counts[static_cast<std::size_t>(list)] == 0;
+      trial.rowPlaces[static_cast<std::size_t>(list)] =
+          isEmpty ? 0
+          : fits  ? static_cast<std::int32_t>(before)
+                  : -1;
+      trial.unkept[static_cast<std::size_t>(head)] += !isEmpty && !fits;
+      before += count;
+    }
+  }
+  trial.places.assign(trial.keyIndices.size(), -1);
+  for (std::int64_t key = 0; key < heads * blocks; ++key)
+    for (std::int64_t n = 0; n < trial.keyCounts[static_cast<std::size_t>(key)];
+         ++n) {
+      const auto at = static_cast<std::size_t>(key * trial.keyCapacity + n);
+      const std::int64_t list =
+          key / blocks * forward.qBlocks + trial.keyIndices[at];
+      const std::int32_t place =
+          trial.rowPlaces[static_cast<std::size_t>(list)];
+      const auto [first, end] = listOf(list);
+      const auto p =
+          std::find(first, end, static_cast<std::int32_t>(key % blocks)) -
+          first;
+      trial.places[at] = place < 0 ? -1 : place + static_cast<std::int32_t>(p);
+    }
+}
+
 } // namespace
 
 BackwardTrial makeBackwardTrial(const Settings &settings,
@@ -105,9 +168,10 @@ BackwardTrial makeBackwardTrial(const Settings &settings,
   randomise(trial.dO, seed + 11, 1.0f, 0.125f, forward.isBfloat16);
   randomise(trial.forward.o, seed + 12, 1.0f, 0.0f, forward.isBfloat16);
   drawStatistics(trial, seed + 13);
-  if (forward.hasLists)
+  if (forward.hasLists) {
     invertLists(trial, seed + 14);
-  else
+    givePlaces(trial, settings.real("kept", 1));
+  } else
     trial.keyCapacity = 1, trial.keyIndices = {0}, trial.keyCounts = {0};
   return trial;
 }

@@ -22,6 +22,10 @@ struct BackwardTrial {
   /// block, ascending; and [batch, qHeads, kvBlocks].
   std::int64_t keyCapacity = 0;
   std::vector<std::int32_t> keyIndices, keyCounts;
+  /// Where ds is kept (attention_bwd_q_kept.mlir), in keptBlocks blocks a head:
+  /// beside keyIndices, [batch, qHeads, qBlocks] and [batch, qHeads].
+  std::int64_t keptBlocks = 0;
+  std::vector<std::int32_t> places, rowPlaces, unkept;
 
   std::size_t statistic(std::int64_t batch, std::int64_t head,
                         std::int64_t row) const {
@@ -30,7 +34,8 @@ struct BackwardTrial {
   }
 };
 
-/// Settings as of makeTrial; `parameters`: those of the kernel variant.
+/// Settings as of makeTrial, and kept=SHARE of the blocks that the head with
+/// the longest lists names (1); `parameters`: those of the kernel variant.
 BackwardTrial makeBackwardTrial(const Settings &settings,
                                 const Settings &parameters, std::uint64_t seed);
 

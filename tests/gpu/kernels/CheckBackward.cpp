@@ -7,8 +7,11 @@
 //
 // A case line: variant=NAME and the settings of Trial.h, and rows=N (sampled
 // rows a head), repeats=N (bitwise equal), time=N and sustained=MS as in
-// CheckVariants.cpp, ctas=N, tickets=0, dlse=0 (delta without it). One line of
-// results a case; status 1 if any case failed.
+// CheckVariants.cpp, ctas=N, tickets=0, dlse=0 (delta without it). before=NAME
+// and after=NAME are variants that run before and after it each time but when
+// it is timed: attention_bwd_kv, which keeps ds for attention_bwd_q_kept, and
+// attention_bwd_q, which does the rest. One line of results a case; status 1 if
+// any case failed.
 #include "tests/gpu/kernels/BackwardTrial.h"
 #include "tests/gpu/kernels/VariantLaunch.h"
 
@@ -16,6 +19,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <random>
 #include <set>
@@ -56,6 +60,33 @@ struct DeviceBuffers {
   }
 };
 
+/// Bytes of the blocks kept for all heads.
+std::size_t keptBytes(const BackwardTrial &trial) {
+  const Trial &t = trial.forward;
+  return static_cast<std::size_t>(t.q.batch * t.q.heads * trial.keptBlocks *
+                                  t.maskBlockQ * t.maskBlockKv * 2);
+}
+
+void addKept(const BackwardTrial &trial, DeviceBuffers &buffers,
+             Arguments &arguments) {
+  const Trial &t = trial.forward;
+  const std::int64_t b = t.q.batch, h = t.q.heads;
+  auto add = [&](const char *name, const std::vector<std::int32_t> &values,
+                 std::vector<std::int64_t> sizes) {
+    arguments.tensors[name] = describePacked(
+        values.empty() ? 0 : buffers.upload(values), std::move(sizes));
+  };
+  add("places", trial.places, {b, h, t.kvBlocks(), trial.keyCapacity});
+  add("row_places", trial.rowPlaces, {b, h, t.qBlocks});
+  add("unkept", trial.unkept, {b, 1, h});
+  arguments.indices["kept_room"] = trial.keptBlocks;
+  DevicePointer kept = 0;
+  if (trial.keptBlocks > 0)
+    buffers.all.push_back(kept = buffers.driver.allocate(keptBytes(trial)));
+  arguments.tensors["kept"] = describePacked(
+      kept, {b * h, trial.keptBlocks, t.maskBlockQ * t.maskBlockKv});
+}
+
 Arguments makeArguments(const BackwardTrial &trial, DeviceBuffers &buffers,
                         const Settings &settings) {
   const Trial &t = trial.forward;
@@ -88,6 +119,7 @@ Arguments makeArguments(const BackwardTrial &trial, DeviceBuffers &buffers,
   tensors["tickets"] =
       describePacked(settings.number("tickets", 1) ? tickets : 0, {1});
   arguments.scalars["softmax_scale"] = t.softmaxScale;
+  addKept(trial, buffers, arguments);
   return arguments;
 }
 
@@ -155,7 +187,7 @@ void checkRows(const Output &output, const std::vector<std::uint16_t> &got,
 
 std::vector<Output> outputsOf(const std::string &kernel,
                               const BackwardTrial &trial) {
-  if (kernel == "attention_bwd_q")
+  if (kernel == "attention_bwd_q" || kernel == "attention_bwd_q_kept")
     return {{"d_q", &trial.dQ, [&](auto b, auto h, auto row) {
                return referenceDq(trial, b, h, row);
              }}};
@@ -200,6 +232,30 @@ void poisonOther(CudaDriver &driver, const BackwardTrial &trial,
               trial.keyIndices.size() * 4);
   driver.fill(arguments.tensors["key_counts"].data, 0xFF,
               trial.keyCounts.size() * 4);
+  for (auto [name, values] : {std::pair("places", &trial.places),
+                              std::pair("row_places", &trial.rowPlaces),
+                              std::pair("unkept", &trial.unkept)})
+    driver.fill(arguments.tensors[name].data, 0xEE, values->size() * 4);
+}
+
+/// Places that are not as they should be; those behind the end of a list are
+/// nobody's business.
+std::int64_t countWrongPlaces(CudaDriver &driver, const BackwardTrial &trial,
+                              Arguments &arguments) {
+  std::int64_t wrong = 0;
+  for (auto [name, values] : {std::pair("places", &trial.places),
+                              std::pair("row_places", &trial.rowPlaces),
+                              std::pair("unkept", &trial.unkept)}) {
+    std::vector<std::int32_t> got(values->size());
+    driver.toHost(got.data(), arguments.tensors[name].data, got.size() * 4);
+    const auto capacity = static_cast<std::size_t>(trial.keyCapacity);
+    for (std::size_t i = 0; i < got.size(); ++i)
+      wrong += got[i] != (*values)[i] &&
+               (values != &trial.places ||
+                i % capacity <
+                    static_cast<std::size_t>(trial.keyCounts[i / capacity]));
+  }
+  return wrong;
 }
 
 /// Key blocks whose inverted list is not as it should be.
@@ -233,6 +289,8 @@ bool checkOther(CudaDriver &driver, const std::string &kernel,
   char text[64];
   if (kernel == "invert_blocks") {
     std::int64_t wrong = countWrongLists(driver, trial, arguments);
+    if (launch.keeps)
+      wrong += countWrongPlaces(driver, trial, arguments);
     std::snprintf(text, sizeof text, " wrong lists %lld;",
                   static_cast<long long>(wrong));
     report += text;
@@ -245,14 +303,46 @@ bool checkOther(CudaDriver &driver, const std::string &kernel,
   return error < kLargestDeltaError;
 }
 
-/// Of the products that the kernel's gradient needs: three of five for dq, four
-/// for dk and dv.
+/// Of the products that the kernel's gradient needs: three of five for dq, or
+/// one from what is kept, four for dk and dv.
 double operationsOf(const std::string &kernel, const Trial &trial) {
   double product =
       2.0 * trial.visitedPairs() * static_cast<double>(trial.q.dim);
   if (!trial.hasLists && trial.causal)
     product /= 2;
-  return kernel == "attention_bwd_q" ? 3 * product : 4 * product;
+  return kernel == "attention_bwd_q"        ? 3 * product
+         : kernel == "attention_bwd_q_kept" ? product
+                                            : 4 * product;
+}
+
+/// The case's settings for the variant that runs before or after its own.
+Settings settingsOf(const Settings &settings, const std::string &variant) {
+  Settings other = settings;
+  other.words["variant"] = variant;
+  other.words.erase("ctas");
+  return other;
+}
+
+/// What the variants of a case are made for, all together.
+Settings parametersOf(CudaDriver &driver, const std::string &folder,
+                      const Variant &variant, const Settings &settings) {
+  Settings parameters = variant.parameters;
+  if (std::string before = settings.text("before", ""); !before.empty())
+    parameters.words.merge(
+        loadVariant(driver, folder, settingsOf(settings, before))
+            .parameters.words);
+  return parameters;
+}
+
+void prepareOthers(std::map<std::string, Launch> &others, CudaDriver &driver,
+                   const std::string &folder, const Arguments &arguments,
+                   const Settings &settings) {
+  for (const char *when : {"before", "after"})
+    if (std::string name = settings.text(when, ""); !name.empty()) {
+      Settings other = settingsOf(settings, name);
+      prepareLaunch(others[when], driver, loadVariant(driver, folder, other),
+                    arguments, other);
+    }
 }
 
 bool runCase(CudaDriver &driver, const std::string &folder,
@@ -260,11 +350,23 @@ bool runCase(CudaDriver &driver, const std::string &folder,
   Settings settings = Settings::parse(line);
   Variant variant = loadVariant(driver, folder, settings);
   std::string kernel = variant.description["entry"];
-  BackwardTrial trial = makeBackwardTrial(settings, variant.parameters, seed);
+  Settings parameters = parametersOf(driver, folder, variant, settings);
+  BackwardTrial trial = makeBackwardTrial(settings, parameters, seed);
   DeviceBuffers buffers(driver);
   Arguments arguments = makeArguments(trial, buffers, settings);
   Launch launch;
   prepareLaunch(launch, driver, variant, arguments, settings);
+  std::map<std::string, Launch> others;
+  prepareOthers(others, driver, folder, arguments, settings);
+  auto runAll = [&] {
+    if (trial.keptBlocks > 0)
+      driver.fill(arguments.tensors["kept"].data, 0xFF, keptBytes(trial));
+    if (others.contains("before"))
+      Launch::run(&others["before"]);
+    Launch::run(&launch);
+    if (others.contains("after"))
+      Launch::run(&others["after"]);
+  };
   auto start = [&](const Output &output) {
     return arguments.tensors[output.name].data -
            static_cast<DevicePointer>(output.tensor->first) * 2;
@@ -279,7 +381,7 @@ bool runCase(CudaDriver &driver, const std::string &folder,
   for (std::int64_t repeat = 0; repeat < repeats; ++repeat) {
     for (const Output &output : outputs)
       driver.fill(start(output), 0xFF, output.tensor->buffer.size() * 2);
-    Launch::run(&launch);
+    runAll();
     driver.synchronise();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       std::vector<std::uint16_t> got(outputs[i].tensor->buffer.size());

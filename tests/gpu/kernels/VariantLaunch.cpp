@@ -118,6 +118,7 @@ void prepareLaunch(Launch &launch, CudaDriver &driver, const Variant &variant,
   launch.driver = &driver;
   launch.function = variant.function;
   launch.threads = info["threads"];
+  launch.keeps = variant.parameters.number("has_places", 0) != 0;
   launch.sharedBytes = info["shared_bytes"];
   std::vector<std::string> names = info["arguments"];
   for (const std::string &name : names) {
@@ -126,6 +127,11 @@ void prepareLaunch(Launch &launch, CudaDriver &driver, const Variant &variant,
       std::int64_t slot = 0;
       std::memcpy(&slot, &scalar->second, 4);
       launch.slots.push_back(slot);
+      continue;
+    }
+    if (auto index = arguments.indices.find(name);
+        index != arguments.indices.end()) {
+      launch.slots.push_back(index->second);
       continue;
     }
     const Argument &tensor = find(arguments, name);

@@ -41,6 +41,7 @@ Argument describePacked(DevicePointer data, std::vector<std::int64_t> sizes,
 struct Arguments {
   std::map<std::string, Argument> tensors;
   std::map<std::string, float> scalars;
+  std::map<std::string, std::int64_t> indices;
 };
 
 /// Everything one launch needs.
@@ -52,6 +53,7 @@ struct Launch {
   std::vector<std::int64_t> slots; // as in runtime/base/KernelSpec.h
   std::vector<TensorMapData> maps;
   std::vector<void *> parameters;
+  bool keeps = false; ///< the variant's parameter has_places
 
   Launch() = default;
   Launch(const Launch &) = delete;

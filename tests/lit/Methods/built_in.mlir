@@ -8,6 +8,7 @@
 // RUN: sparge-opt %{kernels_ir}/methods/spargeattention2.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefixes=SELECT,HYBRID
 // RUN: sparge-opt %{kernels_ir}/backward/dense.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefix=DENSE-BACK
 // RUN: sparge-opt %{kernels_ir}/backward/block_sparse.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefix=SPARSE-BACK
+// RUN: sparge-opt %{kernels_ir}/backward/block_sparse_kept.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefix=KEPT-BACK
 // RUN: sparge-opt %{tests}/numerics/data/topk_diagonal.mlir --sparge-fuse-selection --sparge-plan-launches | FileCheck %s --check-prefixes=SELECT,DIAGONAL
 
 // DENSE: sparge.method @dense(
@@ -51,3 +52,15 @@
 // SPARSE-BACK-NEXT: sparge.launch "attention_bwd_kv"
 // SPARSE-BACK-SAME: key_lists = %key_lists
 // SPARSE-BACK-NEXT: sparge.return %d_q, %d_k, %d_v :
+
+// KEPT-BACK: sparge.method @block_sparse_backward_kept(
+// KEPT-BACK-NEXT: %lists = sparge.caller_lists
+// KEPT-BACK-NEXT: %key_lists, %places, %unkept = sparge.launch "invert_blocks"
+// KEPT-BACK-NEXT: sparge.launch "attention_bwd_delta"
+// KEPT-BACK-NEXT: sparge.launch "attention_bwd_kv"
+// KEPT-BACK-SAME: places = %places
+// KEPT-BACK-NEXT: sparge.launch "attention_bwd_q_kept"
+// KEPT-BACK-SAME: kept = %kept
+// KEPT-BACK-NEXT: %[[DQ:.*]] = sparge.launch "attention_bwd_q"
+// KEPT-BACK-SAME: unkept = %unkept
+// KEPT-BACK-NEXT: sparge.return %[[DQ]], %d_k, %d_v :

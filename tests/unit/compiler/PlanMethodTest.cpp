@@ -43,9 +43,9 @@ std::string method(const std::string &body) {
 /// where a value is its number and its kind's first letters.
 std::string describe(const MethodPlan &plan) {
   static const char *const kNames[] = {
-      "query",  "key",    "value", "pooled_q", "pooled_k", "lists",
-      "caller", "output", "lse",   "scalar",   "constant", "d_o",
-      "d_lse",  "delta",  "keys",  "d_q",      "d_k",      "d_v"};
+      "query",  "key", "value",  "pooled_q", "pooled_k", "lists",  "caller",
+      "output", "lse", "scalar", "constant", "d_o",      "d_lse",  "delta",
+      "keys",   "d_q", "d_k",    "d_v",      "places",   "unkept", "kept"};
   std::ostringstream out;
   for (const PlanLaunch &launch : plan.launches) {
     out << launch.kernel << "(";
@@ -133,6 +133,25 @@ TEST(PlanMethod, PlansBackwardPasses) {
             "attention_bwd_kv( q=query0 k=key1 v=value2 d_o=d_o5 lse=lse4 "
             "delta=delta9 key_indices=keys8 key_counts=keys8 d_k=d_k11 "
             "d_v=d_v12 ) { has_lists=1 }\n");
+}
+
+TEST(PlanMethod, PlansABackwardPassThatKeepsScoreGradients) {
+  EXPECT_EQ(planOf(builtIn("block_sparse_kept", "backward/")),
+            "invert_blocks( indices=caller7 counts=caller7 key_indices=keys8 "
+            "key_counts=keys8 places=places9 row_places=places9 "
+            "unkept=unkept10 ) { }\n"
+            "attention_bwd_delta( o=output3 d_o=d_o5 d_lse=d_lse6 "
+            "delta=delta11 ) { }\n"
+            "attention_bwd_kv( q=query0 k=key1 v=value2 d_o=d_o5 lse=lse4 "
+            "delta=delta11 key_indices=keys8 key_counts=keys8 places=places9 "
+            "row_places=places9 d_k=d_k12 d_v=d_v13 kept=kept14 ) "
+            "{ has_lists=1 }\n"
+            "attention_bwd_q_kept( k=key1 indices=caller7 counts=caller7 "
+            "places=places9 row_places=places9 kept=kept14 d_q=d_q15 ) { }\n"
+            "attention_bwd_q( q=query0 k=key1 v=value2 d_o=d_o5 lse=lse4 "
+            "delta=delta11 indices=caller7 counts=caller7 places=places9 "
+            "row_places=places9 unkept=unkept10 d_q=d_q16 ) "
+            "{ has_lists=1 }\n");
 }
 
 TEST(PlanMethod, NamesThePlanAfterTheMethod) {

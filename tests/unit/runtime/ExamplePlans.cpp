@@ -135,6 +135,34 @@ MethodPlan backwardPlan() {
   return plan;
 }
 
+MethodPlan keepingPlan() {
+  MethodPlan plan = backwardPlan();
+  plan.name = "block_sparse_backward_kept";
+  for (Kind kind : {Kind::Places, Kind::Unkept, Kind::Kept, Kind::DQuery})
+    plan.values.push_back({kind, "", 0});
+  auto add = [](PlanLaunch &launch, std::vector<PlanArgument> more) {
+    launch.arguments.insert(launch.arguments.end(), more.begin(), more.end());
+  };
+  const std::vector<PlanArgument> places = {{"places", 13}, {"row_places", 13}};
+  add(plan.launches[0], places);
+  add(plan.launches[0], {{"unkept", 14}});
+  add(plan.launches[2], places);
+  add(plan.launches[2], {{"kept", 15}});
+  add(plan.launches[3], places);
+  add(plan.launches[3], {{"unkept", 14}});
+  plan.launches.insert(plan.launches.begin() + 3, {"attention_bwd_q_kept",
+                                                   {{"k", 1},
+                                                    {"indices", 7},
+                                                    {"counts", 7},
+                                                    {"places", 13},
+                                                    {"row_places", 13},
+                                                    {"kept", 15},
+                                                    {"d_q", 16}},
+                                                   {},
+                                                   {}});
+  return plan;
+}
+
 LaunchInfo poolInfo(std::int64_t tile) {
   return makeInfo("pool",
                   {{"q", Argument::Tensor, 4, 0},

@@ -22,6 +22,8 @@ MethodPlan customPlan();
 /// 3 o, 4 lse, 5 d_o, 6 d_lse, 7 lists, 8 key lists, 9 delta, 10 d_q, 11 d_k,
 /// 12 d_v.
 MethodPlan backwardPlan();
+/// The same, keeping score gradients.
+MethodPlan keepingPlan();
 
 /// Arguments of the kernels of these plans, in their order.
 LaunchInfo poolInfo(std::int64_t tile);

@@ -75,11 +75,12 @@ plan::ProblemClass problemClass(const KernelOptions &options) {
 }
 
 /// Values for parameters of the kernels when no method says otherwise.
-ParameterMap defaultParameters(const KernelOptions &options, bool hasLists) {
+ParameterMap defaultParameters(const KernelOptions &options, bool hasLists,
+                               bool hasPlaces) {
   plan::ProblemClass kind = problemClass(options);
   ParameterMap known;
   for (const auto &[name, value] :
-       plan::defaultTuning(kind, targetOf(options), hasLists))
+       plan::defaultTuning(kind, targetOf(options), hasLists, hasPlaces))
     known[name] = value;
   known["elem"] = kind.dtype;
   known["head_dim"] = kind.headDim;
@@ -87,6 +88,7 @@ ParameterMap defaultParameters(const KernelOptions &options, bool hasLists) {
   known["mask_block_kv"] = kind.maskBlockKv;
   known["causal"] = std::int64_t{kind.causal};
   known["has_lists"] = std::int64_t{hasLists};
+  known["has_places"] = std::int64_t{hasPlaces};
   known["keep_diagonal"] = std::int64_t{0};
   known["keep_first"] = std::int64_t{0};
   known["has_dense"] = std::int64_t{kind.hasDense};
@@ -173,6 +175,11 @@ std::vector<KernelSpec> tunedSpecs(const KernelSource &source,
       autotune::knownRecords(*environment()));
   const plan::ProblemClass kind = problemClass(options);
   auto lists = spec.parameters.find("has_lists");
+  // Records are of kernels that keep nothing.
+  if (auto places = spec.parameters.find("has_places");
+      places != spec.parameters.end() &&
+      places->second == ParameterValue(std::int64_t{1}))
+    return {};
   autotune::ProblemShape problem;
   problem.dtype = kind.dtype;
   problem.headDim = kind.headDim;
@@ -296,9 +303,10 @@ Result<KernelSpec> makeSpec(const KernelSource &source,
   if (!parameters)
     return parameters.status();
   std::map<std::string, std::string> sets = splitSets(options.sets);
-  auto lists = sets.find("has_lists");
+  auto lists = sets.find("has_lists"), places = sets.find("has_places");
   ParameterMap known =
-      defaultParameters(options, lists == sets.end() || lists->second != "0");
+      defaultParameters(options, lists == sets.end() || lists->second != "0",
+                        places != sets.end() && places->second != "0");
   KernelSpec spec;
   spec.kernel = source.kernel;
   spec.target = targetOf(options);

@@ -68,3 +68,11 @@ sparge.method @attention_backward_c7_result_is_a_query(%q: !sparge.tensor<query>
   %0:3 = "sparge.attention_backward"(%q, %k, %v, %o, %lse, %d_o) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0>} : (!sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>, !sparge.tensor<output>, !sparge.lse, !sparge.tensor<d_output>) -> (!sparge.tensor<query>, !sparge.tensor<d_key>, !sparge.tensor<d_value>)
   sparge.return %0#0, %0#1, %0#2 : !sparge.tensor<query>, !sparge.tensor<d_key>, !sparge.tensor<d_value>
 }
+
+// -----
+
+sparge.method @attention_backward_c8_keeps_without_lists(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>, %o: !sparge.tensor<output>, %lse: !sparge.lse, %d_o: !sparge.tensor<d_output>, %d_lse: !sparge.d_lse) {
+  // expected-error @below {{expects key_lists of a sparge.invert_blocks for what it keeps, got others or none}}
+  %d_q, %d_k, %d_v = sparge.attention_backward %q, %k, %v, %o, %lse, %d_o keeps : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>, !sparge.tensor<output>, !sparge.tensor<d_output>
+  sparge.return %d_q, %d_k, %d_v : !sparge.tensor<d_query>, !sparge.tensor<d_key>, !sparge.tensor<d_value>
+}

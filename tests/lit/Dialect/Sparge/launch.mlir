@@ -16,3 +16,15 @@ sparge.method @launches(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: 
     -> (o : !sparge.tensor<output>, lse : !sparge.lse) parameters {has_lists = 1} {note = "kept"}
   sparge.return %o : !sparge.tensor<output>
 }
+
+// What only launches make.
+// CHECK-LABEL: sparge.method @kept_gradients(
+// CHECK-NEXT: %places, %unkept, %kept = sparge.launch "keeps" (q = %q : !sparge.tensor<query>) -> (places : !sparge.places, unkept : !sparge.unkept, kept : !sparge.kept) parameters {}
+// CHECK-NEXT: %o = sparge.launch "reads" (places = %places : !sparge.places, some = %unkept : !sparge.unkept, kept = %kept : !sparge.kept)
+sparge.method @kept_gradients(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
+  %places, %unkept, %kept = sparge.launch "keeps" (q = %q : !sparge.tensor<query>)
+    -> (places : !sparge.places, unkept : !sparge.unkept, kept : !sparge.kept) parameters {}
+  %o = sparge.launch "reads" (places = %places : !sparge.places, some = %unkept : !sparge.unkept, kept = %kept : !sparge.kept)
+    -> (o : !sparge.tensor<output>) parameters {}
+  sparge.return %o : !sparge.tensor<output>
+}

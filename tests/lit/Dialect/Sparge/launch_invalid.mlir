@@ -83,3 +83,12 @@ sparge.method @launch_c4_key_lists_under_another_name(%q: !sparge.tensor<query>,
   %o, %lse = sparge.attention %q, %k, %v : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
   sparge.return %o : !sparge.tensor<output>
 }
+
+// -----
+
+sparge.method @launch_c4_places_under_another_name(%q: !sparge.tensor<query>, %k: !sparge.tensor<key>, %v: !sparge.tensor<value>) {
+  // expected-error @below {{expects the name "places" for values of type '!sparge.places' and no others, got "spots" of type '!sparge.places'}}
+  %0 = sparge.launch "made_up" () -> (spots : !sparge.places) parameters {}
+  %o, %lse = sparge.attention %q, %k, %v : !sparge.tensor<query>, !sparge.tensor<key>, !sparge.tensor<value>
+  sparge.return %o : !sparge.tensor<output>
+}

@@ -74,6 +74,27 @@ TEST(CallBinding, PlacesWhatABackwardPassHasBetweenItsLaunches) {
     EXPECT_EQ(tensors.at(value).data, nullptr) << value << " is the caller's";
 }
 
+TEST(CallBinding, PlacesWhatIsKeptForSomeHeadsAtATime) {
+  const MethodPlan plan = unit::keepingPlan();
+  AttentionProblem problem = exampleProblem();
+  problem.kind.dtype = DataType::BFloat16;
+  problem.keptHeads = 2; // of 3; 2 heads of q each, in 2 batches
+  problem.keptRoom = 5;
+  ValueTensors tensors;
+  tensors.reset(plan);
+  alignas(64) static char memory[131072];
+  auto bytes = placeWorkspace(plan, problem, memory, tensors);
+  ASSERT_TRUE(bytes.ok());
+  // As without; 2·6·2·7, 2·6·2 and 2·6 int32; 8·5 blocks of 64·16 of 2 bytes.
+  EXPECT_EQ(*bytes, 704 + 384 + 3136 + 704 + 128 + 64 + 81920);
+  EXPECT_EQ(tensors.at(13, 0).sizes, (std::array<std::int64_t, 4>{2, 6, 7, 2}));
+  EXPECT_EQ(tensors.at(13, 1).sizes, (std::array<std::int64_t, 4>{2, 6, 2, 0}));
+  EXPECT_EQ(tensors.at(14).sizes, (std::array<std::int64_t, 4>{2, 1, 6, 0}));
+  EXPECT_EQ(tensors.at(15).sizes, (std::array<std::int64_t, 4>{8, 5, 1024, 0}));
+  EXPECT_EQ(tensors.at(15).dtype, DataType::BFloat16);
+  EXPECT_EQ(tensors.at(16).data, nullptr) << "the gradient is the caller's";
+}
+
 TEST(CallBinding, LeavesListsThatAreThereAlone) {
   const MethodPlan plan = unit::selectingPlan();
   ValueTensors tensors;

@@ -52,14 +52,17 @@ TEST(MethodLibrary, KnowsItsBuiltInMethods) {
 
 TEST(MethodLibrary, KeepsBackwardPassesApart) {
   MethodLibrary library(kTexts);
-  auto backward = library.findBackward(true);
+  auto backward = library.findBackward(MethodLibrary::Backward::BlockSparse);
   ASSERT_TRUE(backward.ok());
   EXPECT_EQ((*backward)->fileName, "backward/block_sparse.mlir");
   EXPECT_EQ((*backward)->text, "text of its backward pass");
   EXPECT_EQ(library.find("backward/block_sparse").value(), *backward);
-  EXPECT_EQ(library.findBackward(false).status().code(), ErrorCode::Internal);
+  EXPECT_EQ(
+      library.findBackward(MethodLibrary::Backward::Dense).status().code(),
+      ErrorCode::Internal);
   EXPECT_FALSE(library.find("block_sparse").ok()) << "as a method";
-  EXPECT_TRUE(MethodLibrary().findBackward(false).ok());
+  EXPECT_TRUE(
+      MethodLibrary().findBackward(MethodLibrary::Backward::Dense).ok());
 }
 
 TEST(MethodLibrary, ListsTheNamesWhenOneIsUnknown) {
