@@ -104,7 +104,8 @@ Tuning sm90BackwardTuning(const ProblemClass &kind, bool hasLists,
                           bool hasPlaces) {
   Tuning tuning = queryTuning(kind, hasLists, hasPlaces);
   tuning.merge(keyTuning(kind, hasLists, hasPlaces));
-  tuning.merge(keptTuning(kind));
+  if (hasPlaces)
+    tuning.merge(keptTuning(kind));
   tuning.merge(Tuning{{"delta_rows", 128},
                       {"delta_warps", 4},
                       {"delta_ctas", 4},

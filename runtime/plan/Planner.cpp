@@ -271,9 +271,14 @@ Result<std::vector<ArgumentSource>> bindArguments(const MethodPlan &plan,
     sources.push_back(*source);
   }
   for (const PlanArgument &argument : launch.arguments) {
+    // Of two tensors that are one value a kernel may read one.
     bool exists = std::any_of(
-        info.arguments.begin(), info.arguments.end(),
-        [&](const auto &known) { return known.name == argument.name; });
+        info.arguments.begin(), info.arguments.end(), [&](const auto &known) {
+          const PlanArgument *given = findArgument(launch, known.name);
+          return given && given->value == argument.value &&
+                 (given->name == argument.name ||
+                  isListPair(valueOf(plan, argument)));
+        });
     if (!exists)
       return planError(plan, launch,
                        "the method gives the argument " + argument.name +

@@ -193,6 +193,15 @@ TEST(Planner, HasDefaultTuningThatFitsTheMaskBlocks) {
     }
 }
 
+// The loss asks, whose tensors have neither head dimension nor mask.
+TEST(Planner, HasDefaultTuningWithoutSizes) {
+  Target hopper;
+  hopper.architecture = "sm_90a";
+  for (const Target &target : {Target(), hopper})
+    EXPECT_FALSE(
+        defaultTuning({.dtype = DataType::Float32}, target, false).empty());
+}
+
 // What kernels/sm90/attention_fwd.mlir asks of its parameters.
 TEST(Planner, HasDefaultTuningForHopper) {
   Target target;
