@@ -202,13 +202,18 @@ private:
   SmallVector<Value> loadEight(const View &view, Value row, Value column,
                                Value isThere, bool isAligned);
   using Combine = function_ref<Value(Value, Value)>;
+  using Fold = function_ref<void(SmallVectorImpl<Value> &, ArrayRef<Value>)>;
   SmallVector<Value> addRound(const View &view, Value first, Value end,
                               int64_t pieces, bool isAligned, bool isPartial,
-                              ValueRange sums, Combine add);
+                              ValueRange sums, Fold fold);
   SmallVector<Value> combineLanes(const View &view, Value first, Value end,
-                                  int64_t pieces, bool isAligned, Combine add);
-  Registers combineRows(const View &view, Value first, Value end, int64_t size,
-                        Combine add);
+                                  int64_t pieces, bool isAligned, size_t count,
+                                  Fold fold);
+  SmallVector<Value> combineRows(const View &view, Value first, Value end,
+                                 int64_t size, size_t count, Fold fold);
+  Registers gatherRow(ArrayRef<Value> parts, int64_t size, Combine add);
+  Value sumOf(Value a, Value b);
+  Value peakOf(Value a, Value b);
   LogicalResult emit(tile::SumRowsOp op);
   LogicalResult emit(tile::PeakRowsOp op);
   Value isAligned(const View &view);
@@ -227,10 +232,12 @@ private:
 
   // Narrow/NvvmScaling.cpp: rows in eight bits.
   Value toFour(ArrayRef<Value> elements);
-  void scaleLanes(tile::ScaleRowsOp op, bool isAligned);
+  SmallVector<Value> scaleLanes(tile::ScaleRowsOp op, bool isAligned);
   LogicalResult emit(tile::ScaleRowsOp op);
   SmallVector<Value> loadRun(const View &view, Value row, Value column,
                              int64_t count, Value isThere, bool isAligned);
+  using Words = SmallVector<Value>;
+  SmallVector<Words> exchangeColumns(ArrayRef<Words> own);
   void scaleColumns(tile::ScaleCoresOp op, ArrayRef<Value> factors,
                     bool isAligned);
   LogicalResult emit(tile::ScaleCoresOp op);
@@ -349,6 +356,7 @@ private:
   LogicalResult emit(tile::ListBoxesOp op);
   LogicalResult emit(tile::LoadValuesOp op);
   LogicalResult emit(tile::LoadColumnsOp op);
+  LogicalResult emit(tile::LoadRowsOp op);
   LogicalResult emit(tile::StoreOp op);
   LogicalResult storeTile(tile::StoreOp op);
 

@@ -198,6 +198,25 @@ LogicalResult NvvmEmitter::emit(tile::LoadColumnsOp op) {
   return success();
 }
 
+LogicalResult NvvmEmitter::emit(tile::LoadRowsOp op) {
+  const View &view = views_[op.getView()];
+  const bool isFloat = view.elementType.isF32();
+  Registers registers;
+  for (int64_t half = 0; half < 2; ++half) {
+    Value row = p_.add(scalar(op.getFirst()), rowInTile(half));
+    registers.push_back(
+        p_.ptx("{ mov.b32 $0, 0; @$2 ld.global.b32 $0, [$1]; }",
+               isFloat ? "=&f,l,b,~{memory}" : "=&r,l,b,~{memory}",
+               {p_.globalPointer(view.pointer, view.elementType,
+                                 p_.signExtend(row)),
+                p_.less(row, view.rows)},
+               view.elementType)
+            .front());
+  }
+  tiles_[op.getResult()] = {Held::Rows, std::move(registers)};
+  return success();
+}
+
 /// A thread's two neighbouring elements at a time; a row's start and stride
 /// are multiples of two elements, as the host checks.
 LogicalResult NvvmEmitter::storeTile(tile::StoreOp op) {

@@ -46,17 +46,25 @@ LogicalResult ColumnsOp::verify() {
   return success();
 }
 
-LogicalResult LoadColumnsOp::verify() {
-  ViewType view = getView().getType();
-  RankedTensorType result = getType();
+/// Of tile.load_columns and tile.load_rows.
+static LogicalResult verifyVectorLoad(Operation *op, ViewType view,
+                                      RankedTensorType result) {
   if (view.getRank() != 1 || result.getRank() != 1 ||
       view.getElementType() != result.getElementType() ||
       !view.getElementType().isIntOrFloat() ||
       view.getElementType().getIntOrFloatBitWidth() != 32) // C1
-    return emitOpError() << "expects a rank-1 view and tensor of the same "
-                            "32-bit elements, got "
-                         << view << " and " << result;
-  return verifyInWarpgroupRole(*this); // C2
+    return op->emitOpError() << "expects a rank-1 view and tensor of the same "
+                                "32-bit elements, got "
+                             << view << " and " << result;
+  return verifyInWarpgroupRole(op); // C2
+}
+
+LogicalResult LoadColumnsOp::verify() {
+  return verifyVectorLoad(*this, getView().getType(), getType());
+}
+
+LogicalResult LoadRowsOp::verify() {
+  return verifyVectorLoad(*this, getView().getType(), getType());
 }
 
 /// A view of rank 2 of 16-bit floats, which a parameter may still name.
@@ -92,6 +100,10 @@ LogicalResult PeakRowsOp::verify() {
            << "expects a rank-1 tensor of f32 and a multiple of 8 "
               "elements up to 256, got "
            << getResult().getType();
+  if (getSum() && getSum().getType() != getResult().getType()) // C3
+    return emitOpError() << "expects a sum of the same type, got "
+                         << getSum().getType() << " beside "
+                         << getResult().getType();
   return success();
 }
 
@@ -103,6 +115,16 @@ LogicalResult ScaleRowsOp::verify() {
   if (columns && (*columns <= 0 || *columns % 8 != 0 || *columns > 256)) // C2
     return emitOpError() << "expects a multiple of 8 columns up to 256, got "
                          << *columns;
+  if (getLess() && getLess().getType() != getView().getType()) // C3
+    return emitOpError() << "expects one type of view, got "
+                         << getView().getType() << " and "
+                         << getLess().getType();
+  if (!getSum())
+    return success();
+  auto sum = tensorType(getSum());
+  if (sum.getRank() != 1 || !sum.getElementType().isF32() ||
+      getSizes(sum)[0] != getColumns().getSizes().front()) // C4
+    return emitOpError() << "expects a sum of f32, one a column, got " << sum;
   return success();
 }
 

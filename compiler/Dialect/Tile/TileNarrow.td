@@ -66,37 +66,62 @@ def Tile_LoadColumnsOp : Tile_Op<"load_columns", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def Tile_LoadRowsOp : Tile_Op<"load_rows", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads one value for each row of a role's tiles";
+  let description = [{
+    result[r] = view[first + r], 0 beyond the view's end, whose memory is not
+    touched.
+
+    C1: the view has rank 1, the result too, and the same 32-bit element type.
+    C2: stands in a role of warpgroups.
+  }];
+  let arguments = (ins Tile_ViewType:$view, Index:$first);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$view `[` $first `]` attr-dict `:` qualified(type($view)) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Tile_PeakRowsOp : Tile_Op<"peak_rows", [MemoryEffects<[MemRead]>]> {
   let summary = "Largest absolute values of neighbouring rows of a view";
   let description = [{
     result[c] = max over first <= r < end of |view[r, c]|; 0 for none. NaN does not
-    count.
+    count. A second result is what `tile.sum_rows` gives, of the same reading.
 
     C1: the view has rank 2 and bf16 or f16 elements (once those are fixed).
     C2: the result is a rank-1 tensor of f32, where fixed of a multiple of 8
         elements up to 256.
+    C3: a sum has the result's type.
   }];
   let arguments = (ins Tile_ViewType:$view, Index:$first, Index:$end);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$view `[` $first `to` $end `]` attr-dict `:` qualified(type($view)) `->` type($result)";
+  let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$sum);
+  let assemblyFormat = [{
+    $view `[` $first `to` $end `]` attr-dict
+    `:` qualified(type($view)) `->` type($result) (`,` type($sum)^)?
+  }];
   let hasVerifier = 1;
 }
 
 def Tile_ScaleRowsOp : Tile_Op<"scale_rows", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Rows times a factor, in eight bits";
   let description = [{
-    into[r, c] = round(factor view[r, c]) for first <= r < end, c < columns, to the
-    nearest f8E4M3FN (even where two are as near), what is too large to 448.
+    into[r, c] = round(factor (view[r, c] - less[0, c])) for first <= r < end, c <
+    columns, to the nearest f8E4M3FN (even where two are as near), what is too large
+    to 448. Without `less`, 0 stands for it. A result is what `tile.sum_rows` gives,
+    of the same reading.
 
     C1: view and into have rank 2, bf16 or f16 elements (once those are fixed) and
         f8E4M3FN.
     C2: the columns, where fixed, are a multiple of 8 up to 256.
+    C3: `less` has the view's type.
+    C4: a sum is a rank-1 tensor of f32 of as many elements as columns.
   }];
-  let arguments = (ins Tile_ViewType:$view, Index:$first, Index:$end, F32:$factor, Tile_ViewType:$into,
-                       Tile_SizesAttr:$columns);
+  let arguments = (ins Tile_ViewType:$view, Index:$first, Index:$end, F32:$factor,
+                       Optional<Tile_ViewType>:$less, Tile_ViewType:$into, Tile_SizesAttr:$columns);
+  let results = (outs Optional<AnyRankedTensor>:$sum);
   let assemblyFormat = [{
-    $view `[` $first `to` $end `]` `by` $factor `into` $into `columns` custom<Size>($columns) attr-dict
-    `:` qualified(type($view)) `,` qualified(type($into))
+    $view `[` $first `to` $end `]` (`less` $less^ `:` qualified(type($less)))? `by` $factor `into` $into
+    `columns` custom<Size>($columns) attr-dict
+    `:` qualified(type($view)) `,` qualified(type($into)) (`->` type($sum)^)?
   }];
   let hasVerifier = 1;
 }

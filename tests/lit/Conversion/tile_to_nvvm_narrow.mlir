@@ -96,6 +96,7 @@ tile.kernel @dots(%v: !tile.global<4 x f8E4M3FN>) parameters [n] grid %v by n {
 // CHECK: max.f16x2
 // CHECK-COUNT-16: fma.rn.f16x2
 // CHECK-COUNT-16: ex2.approx.f16x2
+// CHECK-COUNT-16: abs.f16x2
 // CHECK-COUNT-8: cvt.rn.satfinite.e4m3x2.f16x2 low, $1;
 // CHECK: llvm.load
 // CHECK: cvt.rn.satfinite.e4m3x2.f32 low, $2, $1;
@@ -122,7 +123,8 @@ tile.kernel @pairs(%x: !tile.global<4 x f8E4M3FN>, %scales: !tile.global<1 x f32
     %offsets = tile.expand %offset axis 1 : !score_rows -> !scores
     %exponents = math.fma %visible, %visible, %offsets : !scores
     %powers = math.exp2 %exponents : !scores
-    %p = tile.convert %powers : !scores -> !weights
+    %sizes = math.absf %powers : !scores
+    %p = tile.convert %sizes : !scores -> !weights
     %used = tile.dot_async %p, %slot transposed : !weights, !slot -> !tile.pending<!scores>
     %view = tile.slice %scales[] : !tile.global<1 x f32> -> !tile.view<1 x f32>
     %scale = tile.load_columns %view[%c0] : !tile.view<1 x f32> -> !rows
@@ -147,9 +149,16 @@ tile.kernel @pairs(%x: !tile.global<4 x f8E4M3FN>, %scales: !tile.global<1 x f32
 // for the eight rows of ones.
 // CHECK: scf.if
 // CHECK-COUNT-16: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<4xbf16>
+// Neighbours exchange two of four columns, four words each.
+// CHECK-COUNT-8: nvvm.shfl.sync bfly
 // CHECK-COUNT-5: st.global.v4.b32 [$0], {$1, $2, $3, $4};
+// What is taken off is read once, the sums are of what was read.
+// CHECK: scf.for
+// CHECK: arith.addf
+// CHECK: arith.subf
+// CHECK: arith.mulf
 tile.kernel @narrows(%x: !tile.global<4 x bf16>, %rows: !tile.global<4 x f8E4M3FN>,
-                     %image: !tile.global<4 x f8E4M3FN>) parameters [n] grid %x by n {
+                     %image: !tile.global<4 x f8E4M3FN>, %sums: !tile.global<1 x f32>) parameters [n] grid %x by n {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %member, %warp = tile.team members 1 warps 4 ctas 2 : index, index
@@ -160,6 +169,11 @@ tile.kernel @narrows(%x: !tile.global<4 x bf16>, %rows: !tile.global<4 x f8E4M3F
   %peak = tile.total max %peaks : tensor<128xf32> -> f32
   tile.scale_rows %view[%c0 to %c64] by %peak into %row_view columns 128 : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN>
   tile.scale_cores %view[%c0 to %c64] by %peaks into %image_view : !tile.view<2 x bf16>, tensor<128xf32>, !tile.view<2 x f8E4M3FN>
+  %sum = tile.scale_rows %view[%c0 to %c64] less %view : !tile.view<2 x bf16> by %peak into %row_view columns 128
+      : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN> -> tensor<128xf32>
+  %first = tile.total sum %sum : tensor<128xf32> -> f32
+  %factor_row = tile.slice %sums[] : !tile.global<1 x f32> -> !tile.view<1 x f32>
+  tile.store_scalar %first, %factor_row[%c0] : f32, !tile.view<1 x f32>
 }
 
 // -----

@@ -27,6 +27,8 @@ static const char *pairInstruction(Operation *op) {
     return "mul.rn.f16x2 $0, $1, $2;";
   if (isa<arith::MaxNumFOp>(op))
     return "max.f16x2 $0, $1, $2;";
+  if (isa<math::AbsFOp>(op))
+    return "abs.f16x2 $0, $1;";
   return nullptr;
 }
 

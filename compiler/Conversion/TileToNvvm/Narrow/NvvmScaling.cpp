@@ -15,16 +15,21 @@ using namespace mlir::sparge;
 static constexpr int64_t kPiece = 8, kLoads = 8;
 static constexpr int64_t kCoreRows = 8, kCoreColumns = 16;
 
-/// Code for both values of a condition that is known when the kernel runs.
-static void inBothBranches(OpBuilder &b, Location loc, Value condition,
-                           function_ref<void(bool)> emitBranch) {
-  auto branch = scf::IfOp::create(b, loc, TypeRange(), condition,
+/// Code for both values of a condition that is known when the kernel runs, and
+/// what either gives.
+static SmallVector<Value>
+inBothBranches(OpBuilder &b, Location loc, Value condition, TypeRange types,
+               function_ref<SmallVector<Value>(bool)> emitBranch) {
+  auto branch = scf::IfOp::create(b, loc, types, condition,
                                   /*withElseRegion=*/true);
   for (bool holds : {true, false}) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(holds ? branch.thenBlock() : branch.elseBlock());
-    emitBranch(holds);
+    SmallVector<Value> results = emitBranch(holds);
+    if (!types.empty())
+      scf::YieldOp::create(b, loc, results);
   }
+  return llvm::to_vector_of<Value>(branch.getResults());
 }
 
 /// Four f32 as the bytes of a word, lowest first.
@@ -39,8 +44,10 @@ Value NvvmEmitter::toFour(ArrayRef<Value> elements) {
 }
 
 /// Rows of `into` start at multiples of 8 bytes, as the host checks: its
-/// strides are a tensor map's.
-void NvvmEmitter::scaleLanes(tile::ScaleRowsOp op, bool isAligned) {
+/// strides are a tensor map's. Gives the sums of this lane's columns, added up
+/// as tile.sum_rows does, if they are asked for.
+SmallVector<Value> NvvmEmitter::scaleLanes(tile::ScaleRowsOp op,
+                                           bool isAligned) {
   Location loc = p_.location();
   const View view = views_[op.getView()], into = views_[op.getInto()];
   int64_t pieces = *tile::getFixed(op.getColumns()) / kPiece;
@@ -50,8 +57,16 @@ void NvvmEmitter::scaleLanes(tile::ScaleRowsOp op, bool isAligned) {
   Value ownRow = p_.divide(lane_, pieces);
   Value column = p_.mul(p_.remainder(lane_, pieces), kPiece);
   Value last = p_.add(end, -1);
+  Value always = p_.constantLike(p_.i1(), b_.getBoolAttr(true));
+  SmallVector<Value> less;
+  if (op.getLess()) // aligned or not: once
+    less = loadEight(views_[op.getLess()], p_.constant(0), column, always,
+                     /*isAligned=*/false);
+  SmallVector<Value> none;
+  if (op.getSum())
+    none.assign(kPiece, p_.constantLike(p_.f32(), b_.getF32FloatAttr(0)));
   auto loop =
-      scf::ForOp::create(b_, loc, first, end, p_.constant(rows * kLoads));
+      scf::ForOp::create(b_, loc, first, end, p_.constant(rows * kLoads), none);
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(loop.getBody());
   SmallVector<SmallVector<Value>> loaded;
@@ -67,10 +82,16 @@ void NvvmEmitter::scaleLanes(tile::ScaleRowsOp op, bool isAligned) {
     loaded.push_back(loadEight(view, arith::MinSIOp::create(b_, loc, row, last),
                                column, isThere, isAligned));
   }
+  auto sums = llvm::to_vector_of<Value>(loop.getRegionIterArgs());
   for (int64_t i = 0; i < kLoads; ++i) {
     auto at = static_cast<size_t>(i);
-    for (Value &element : loaded[at])
+    for (auto [c, sum] : llvm::enumerate(sums))
+      sum = sumOf(sum, loaded[at][c]);
+    for (auto [c, element] : llvm::enumerate(loaded[at])) {
+      if (!less.empty())
+        element = arith::SubFOp::create(b_, loc, element, less[c]);
       element = arith::MulFOp::create(b_, loc, element, factor);
+    }
     ArrayRef<Value> elements = loaded[at];
     Value offset = p_.add(p_.mul(p_.signExtend(rowNumbers[at]), into.rowStride),
                           p_.signExtend(column));
@@ -79,11 +100,21 @@ void NvvmEmitter::scaleLanes(tile::ScaleRowsOp op, bool isAligned) {
                  toFour(elements.take_front(4)),
                  toFour(elements.drop_front(4))});
   }
+  if (op.getSum())
+    scf::YieldOp::create(b_, loc, sums);
+  return llvm::to_vector_of<Value>(loop.getResults());
 }
 
 LogicalResult NvvmEmitter::emit(tile::ScaleRowsOp op) {
-  inBothBranches(b_, p_.location(), isAligned(views_[op.getView()]),
-                 [&](bool aligned) { scaleLanes(op, aligned); });
+  SmallVector<Type> types;
+  if (op.getSum())
+    types.assign(kPiece, p_.f32());
+  SmallVector<Value> parts =
+      inBothBranches(b_, p_.location(), isAligned(views_[op.getView()]), types,
+                     [&](bool aligned) { return scaleLanes(op, aligned); });
+  if (op.getSum())
+    hold(op.getSum(), gatherRow(parts, *tile::getFixed(op.getColumns()),
+                                [&](Value a, Value b) { return sumOf(a, b); }));
   return success();
 }
 
@@ -109,6 +140,34 @@ SmallVector<Value> NvvmEmitter::loadRun(const View &view, Value row,
   return elements;
 }
 
+/// A lane's two or four columns, four words each, against its neighbour's, so
+/// that one of the two then has the even ones of both, in order, the other the
+/// odd ones: their stores fill whole sectors.
+SmallVector<NvvmEmitter::Words>
+NvvmEmitter::exchangeColumns(ArrayRef<Words> own) {
+  Value isOdd = p_.equals(p_.remainder(lane_, 2), 1);
+  SmallVector<Words> kept, got;
+  for (size_t c = 0; c < own.size(); c += 2) {
+    Words keeps, gets;
+    for (auto [even, odd] : llvm::zip(own[c], own[c + 1])) {
+      keeps.push_back(p_.select(isOdd, odd, even));
+      gets.push_back(p_.fromLaneXor(p_.select(isOdd, even, odd), 1));
+    }
+    kept.push_back(std::move(keeps));
+    got.push_back(std::move(gets));
+  }
+  SmallVector<Words> columns;
+  for (auto *half : {&kept, &got})
+    for (size_t c = 0; c < half->size(); ++c) {
+      Words words;
+      auto &other = half == &kept ? got : kept;
+      for (auto [even, odd] : llvm::zip((*half)[c], other[c]))
+        words.push_back(p_.select(isOdd, odd, even));
+      columns.push_back(std::move(words));
+    }
+  return columns;
+}
+
 /// A lane's columns of all sixteen rows: sixteen bytes each, and the rows of
 /// ones.
 void NvvmEmitter::scaleColumns(tile::ScaleCoresOp op, ArrayRef<Value> factors,
@@ -127,18 +186,23 @@ void NvvmEmitter::scaleColumns(tile::ScaleCoresOp op, ArrayRef<Value> factors,
     rows.push_back(arith::MinSIOp::create(b_, loc, row, last));
   }
   // Word t: the rows whose places are 4 t to 4 t + 3.
-  auto store = [&](ArrayRef<Value> byRow, Value column, Value where) {
-    SmallVector<Value> operands;
+  auto wordsOf = [&](ArrayRef<Value> byRow) {
+    Words words;
+    for (size_t t = 0; t < 4; ++t)
+      words.push_back(toFour({byRow[2 * t], byRow[2 * t + 1], byRow[2 * t + 8],
+                              byRow[2 * t + 9]}));
+    return words;
+  };
+  auto store = [&](ArrayRef<Value> words, Value column, Value where) {
     Value core =
         p_.add(p_.mul(p_.divide(first, kCoreColumns), columns / kCoreRows + 1),
                p_.divide(column, kCoreRows));
     Value offset = p_.add(
         p_.mul(p_.signExtend(core), image.rowStride),
         p_.signExtend(p_.mul(p_.remainder(column, kCoreRows), kCoreColumns)));
-    operands.push_back(p_.globalPointer(image.pointer, b_.getI8Type(), offset));
-    for (size_t t = 0; t < 4; ++t)
-      operands.push_back(toFour({byRow[2 * t], byRow[2 * t + 1],
-                                 byRow[2 * t + 8], byRow[2 * t + 9]}));
+    SmallVector<Value> operands{
+        p_.globalPointer(image.pointer, b_.getI8Type(), offset)};
+    llvm::append_range(operands, words);
     p_.ptxWhere(where, "st.global.v4.b32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r",
                 operands);
   };
@@ -151,21 +215,32 @@ void NvvmEmitter::scaleColumns(tile::ScaleCoresOp op, ArrayRef<Value> factors,
     for (size_t i = 0; i < rows.size(); ++i)
       loaded.push_back(loadRun(view, rows[i], inside, place.perLane,
                                areThere[i], isAligned));
+    SmallVector<Words> own;
     for (int64_t c = 0; c < place.perLane; ++c) {
       SmallVector<Value> byRow;
       for (ArrayRef<Value> row : loaded)
         byRow.push_back(arith::MulFOp::create(
             b_, loc, row[static_cast<size_t>(c)],
             factors[static_cast<size_t>(firstRegister + c)]));
-      store(byRow, p_.add(inside, c), isInside);
+      own.push_back(wordsOf(byRow));
     }
+    if (place.perLane == 1) {
+      store(own.front(), inside, isInside);
+      continue;
+    }
+    // Columns are a multiple of eight: both neighbours' are there, or none.
+    Value pair = p_.sub(inside, p_.mul(p_.remainder(lane_, 2), place.perLane));
+    Value shifted = p_.add(pair, p_.remainder(lane_, 2));
+    Value from = p_.select(isInside, shifted, p_.constant(0));
+    for (auto [i, words] : llvm::enumerate(exchangeColumns(own)))
+      store(words, p_.add(from, 2 * static_cast<int64_t>(i)), isInside);
   }
   Value zero = p_.constantLike(p_.f32(), b_.getF32FloatAttr(0));
   Value one = p_.constantLike(p_.f32(), b_.getF32FloatAttr(1));
   SmallVector<Value> ones;
   for (Value isThere : areThere)
     ones.push_back(p_.select(isThere, one, zero));
-  store(ones, p_.add(p_.remainder(lane_, kCoreRows), columns),
+  store(wordsOf(ones), p_.add(p_.remainder(lane_, kCoreRows), columns),
         p_.less(lane_, p_.constant(kCoreRows)));
 }
 
@@ -174,6 +249,9 @@ LogicalResult NvvmEmitter::emit(tile::ScaleCoresOp op) {
   if (failed(factors))
     return failure();
   inBothBranches(b_, p_.location(), isAligned(views_[op.getView()]),
-                 [&](bool aligned) { scaleColumns(op, *factors, aligned); });
+                 TypeRange(), [&](bool aligned) {
+                   scaleColumns(op, *factors, aligned);
+                   return SmallVector<Value>();
+                 });
   return success();
 }

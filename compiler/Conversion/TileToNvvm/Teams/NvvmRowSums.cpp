@@ -72,12 +72,12 @@ SmallVector<Value> NvvmEmitter::loadEight(const View &view, Value row,
                LLVM::BitcastOp::create(b_, loc, words, elements), isThere);
 }
 
-/// Adds (as `add` says) to eight columns' sums a round's rows from `first`;
+/// Adds (as `fold` says) to eight columns' sums a round's rows from `first`;
 /// where it `isPartial`, those before `end`.
 SmallVector<Value> NvvmEmitter::addRound(const View &view, Value first,
                                          Value end, int64_t pieces,
                                          bool isAligned, bool isPartial,
-                                         ValueRange sums, Combine add) {
+                                         ValueRange sums, Fold fold) {
   Location loc = p_.location();
   const int64_t rows = 32 / pieces;
   Value ownRow = p_.divide(lane_, pieces);
@@ -96,19 +96,18 @@ SmallVector<Value> NvvmEmitter::addRound(const View &view, Value first,
       isThere = arith::AndIOp::create(b_, loc, isOwn, p_.less(row, end));
       row = arith::MinSIOp::create(b_, loc, row, last);
     }
-    for (auto [sum, element] :
-         llvm::zip(result, loadEight(view, row, column, isThere, isAligned)))
-      sum = add(sum, element);
+    fold(result, loadEight(view, row, column, isThere, isAligned));
   }
   return result;
 }
 
-/// Eight columns' sums (of what is not negative the largest element, as `add`
-/// says) over this lane's rows of [first, end), which holds at least one: whole
-/// rounds, and what is left.
+/// `count` sums (of what is not negative the largest element, as `fold` says),
+/// eight columns' or two of each, over this lane's rows of [first, end), which
+/// holds at least one: whole rounds, and what is left.
 SmallVector<Value> NvvmEmitter::combineLanes(const View &view, Value first,
                                              Value end, int64_t pieces,
-                                             bool isAligned, Combine add) {
+                                             bool isAligned, size_t count,
+                                             Fold fold) {
   Location loc = p_.location();
   const int64_t roundRows = 32 / pieces * kLoads;
   Value zero = p_.constantLike(p_.f32(), b_.getF32FloatAttr(0));
@@ -116,22 +115,22 @@ SmallVector<Value> NvvmEmitter::combineLanes(const View &view, Value first,
   Value wholeEnd = p_.add(first, p_.mul(rounds, roundRows));
   auto loop =
       scf::ForOp::create(b_, loc, first, wholeEnd, p_.constant(roundRows),
-                         SmallVector<Value>(kPiece, zero));
+                         SmallVector<Value>(count, zero));
   {
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(loop.getBody());
     scf::YieldOp::create(b_, loc,
                          addRound(view, loop.getInductionVar(), end, pieces,
                                   isAligned, /*isPartial=*/false,
-                                  loop.getRegionIterArgs(), add));
+                                  loop.getRegionIterArgs(), fold));
   }
-  auto rest = scf::IfOp::create(b_, loc, SmallVector<Type>(kPiece, p_.f32()),
+  auto rest = scf::IfOp::create(b_, loc, SmallVector<Type>(count, p_.f32()),
                                 p_.less(wholeEnd, end), /*withElse=*/true);
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(rest.thenBlock());
   scf::YieldOp::create(b_, loc,
                        addRound(view, wholeEnd, end, pieces, isAligned,
-                                /*isPartial=*/true, loop.getResults(), add));
+                                /*isPartial=*/true, loop.getResults(), fold));
   b_.setInsertionPointToStart(rest.elseBlock());
   scf::YieldOp::create(b_, loc, loop.getResults());
   return rest.getResults();
@@ -148,29 +147,35 @@ Value NvvmEmitter::isAligned(const View &view) {
                                p_.constant64(0));
 }
 
-/// All rows of [first, end) combined.
-NvvmEmitter::Registers NvvmEmitter::combineRows(const View &view, Value first,
-                                                Value end, int64_t size,
-                                                Combine add) {
+/// Each lane's sums over its rows of [first, end), as in combineLanes.
+SmallVector<Value> NvvmEmitter::combineRows(const View &view, Value first,
+                                            Value end, int64_t size,
+                                            size_t count, Fold fold) {
   Location loc = p_.location();
-  int64_t pieces = size / kPiece, rows = 32 / pieces;
+  int64_t pieces = size / kPiece;
 
   // For 16-byte loads.
-  auto branch = scf::IfOp::create(b_, loc, SmallVector<Type>(kPiece, p_.f32()),
+  auto branch = scf::IfOp::create(b_, loc, SmallVector<Type>(count, p_.f32()),
                                   isAligned(view), /*withElse=*/true);
   for (bool aligned : {true, false}) {
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(aligned ? branch.thenBlock()
                                         : branch.elseBlock());
     SmallVector<Value> sums =
-        combineLanes(view, first, end, pieces, aligned, add);
+        combineLanes(view, first, end, pieces, aligned, count, fold);
     scf::YieldOp::create(b_, loc, sums);
   }
+  return llvm::to_vector_of<Value>(branch.getResults());
+}
 
-  // All rows' lanes together, then each element to the lane that holds it.
+/// All lanes' sums of their eight columns together, then each element to the
+/// lane that holds it.
+NvvmEmitter::Registers NvvmEmitter::gatherRow(ArrayRef<Value> parts,
+                                              int64_t size, Combine add) {
+  const int64_t pieces = size / kPiece, rows = 32 / pieces;
   Value piece = p_.remainder(lane_, pieces);
   SmallVector<Value> sums;
-  for (Value part : branch.getResults()) {
+  for (Value part : parts) {
     Value sum;
     for (int64_t row = 0; row < rows; ++row) {
       Value other = p_.fromLane(part, p_.add(piece, row * pieces));
@@ -197,26 +202,48 @@ NvvmEmitter::Registers NvvmEmitter::combineRows(const View &view, Value first,
   return registers;
 }
 
+Value NvvmEmitter::sumOf(Value a, Value b) {
+  return arith::AddFOp::create(b_, p_.location(), a, b);
+}
+
+Value NvvmEmitter::peakOf(Value a, Value b) {
+  return arith::MaxNumFOp::create(b_, p_.location(), a,
+                                  LLVM::FAbsOp::create(b_, p_.location(), b));
+}
+
 LogicalResult NvvmEmitter::emit(tile::SumRowsOp op) {
-  auto add = [&](Value a, Value b) -> Value {
-    return arith::AddFOp::create(b_, p_.location(), a, b);
+  auto add = [&](Value a, Value b) { return sumOf(a, b); };
+  auto fold = [&](SmallVectorImpl<Value> &sums, ArrayRef<Value> elements) {
+    for (auto [sum, element] : llvm::zip(sums, elements))
+      sum = add(sum, element);
   };
+  int64_t size = cast<RankedTensorType>(op.getType()).getDimSize(0);
   hold(op.getResult(),
-       combineRows(views_[op.getView()], scalar(op.getFirst()),
-                   scalar(op.getEnd()),
-                   cast<RankedTensorType>(op.getType()).getDimSize(0), add));
+       gatherRow(combineRows(views_[op.getView()], scalar(op.getFirst()),
+                             scalar(op.getEnd()), size, kPiece, fold),
+                 size, add));
   return success();
 }
 
 LogicalResult NvvmEmitter::emit(tile::PeakRowsOp op) {
-  auto larger = [&](Value a, Value b) -> Value {
-    return arith::MaxNumFOp::create(b_, p_.location(), a,
-                                    LLVM::FAbsOp::create(b_, p_.location(), b));
+  auto larger = [&](Value a, Value b) { return peakOf(a, b); };
+  auto add = [&](Value a, Value b) { return sumOf(a, b); };
+  const bool sums = static_cast<bool>(op.getSum());
+  auto fold = [&](SmallVectorImpl<Value> &state, ArrayRef<Value> elements) {
+    for (auto [i, element] : llvm::enumerate(elements)) {
+      state[i] = larger(state[i], element);
+      if (sums)
+        state[kPiece + i] = add(state[kPiece + i], element);
+    }
   };
-  hold(op.getResult(),
-       combineRows(views_[op.getView()], scalar(op.getFirst()),
-                   scalar(op.getEnd()),
-                   cast<RankedTensorType>(op.getType()).getDimSize(0), larger));
+  int64_t size = cast<RankedTensorType>(op.getResult().getType()).getDimSize(0);
+  SmallVector<Value> parts =
+      combineRows(views_[op.getView()], scalar(op.getFirst()),
+                  scalar(op.getEnd()), size, sums ? 2 * kPiece : kPiece, fold);
+  ArrayRef<Value> all = parts;
+  hold(op.getResult(), gatherRow(all.take_front(kPiece), size, larger));
+  if (sums)
+    hold(op.getSum(), gatherRow(all.drop_front(kPiece), size, add));
   return success();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tile.fma_relu, tile.low_bits, tile.columns, tile.load_columns,
+// tile.fma_relu, tile.low_bits, tile.columns, tile.load_columns, tile.load_rows,
 // tile.gather_panels, dots of 8-bit elements.
 // RUN: sparge-opt %s | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
@@ -27,6 +27,7 @@
 // CHECK: tile.columns %[[O]] from d : tensor<?x?xf32, #tile.sizes<m, r>> -> tensor<?x?xf32, #tile.sizes<m, 8>>
 // CHECK: tile.columns %[[O]] from 0 : tensor<?x?xf32, #tile.sizes<m, r>> -> tensor<?x?xf32, #tile.sizes<m, d>>
 // CHECK: tile.load_columns %{{.*}}[%{{.*}}] : !tile.view<1 x f32> -> tensor<?xf32, #tile.sizes<d>>
+// CHECK: tile.load_rows %{{.*}}[%{{.*}}] : !tile.view<1 x f32> -> tensor<?xf32, #tile.sizes<m>>
 tile.kernel @narrow(%v: !tile.global<4 x f8E4M3FN>, %scales: !tile.global<1 x f32>) parameters [score, m, n, d, r, box, boxes] grid %v by m {
   %c0 = arith.constant 0 : index
   %c0_i32 = arith.constant 0 : i32
@@ -52,12 +53,15 @@ tile.kernel @narrow(%v: !tile.global<4 x f8E4M3FN>, %scales: !tile.global<1 x f3
     %values = tile.columns %o from 0 : !output -> tensor<?x?xf32, #tile.sizes<m, d>>
     %view = tile.slice %scales[] : !tile.global<1 x f32> -> !tile.view<1 x f32>
     %columns = tile.load_columns %view[%c0] : !tile.view<1 x f32> -> tensor<?xf32, #tile.sizes<d>>
+    %row_values = tile.load_rows %view[%c0] : !tile.view<1 x f32> -> tensor<?xf32, #tile.sizes<m>>
   }
 }
 
 // CHECK-LABEL: tile.kernel @rows
 // CHECK: %[[PEAKS:.*]] = tile.peak_rows %{{.*}}[%{{.*}} to %{{.*}}] : !tile.view<2 x bf16> -> tensor<?xf32, #tile.sizes<d>>
 // CHECK: tile.scale_rows %{{.*}}[%{{.*}} to %{{.*}}] by %{{.*}} into %{{.*}} columns d : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN>
+// CHECK: tile.peak_rows %{{.*}}[%{{.*}} to %{{.*}}] : !tile.view<2 x bf16> -> tensor<?xf32, #tile.sizes<d>>, tensor<?xf32, #tile.sizes<d>>
+// CHECK: tile.scale_rows %{{.*}}[%{{.*}} to %{{.*}}] less %{{.*}} : !tile.view<2 x bf16> by %{{.*}} into %{{.*}} columns d : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN> -> tensor<?xf32, #tile.sizes<d>>
 // CHECK: tile.scale_cores %{{.*}}[%{{.*}} to %{{.*}}] by %[[PEAKS]] into %{{.*}} : !tile.view<2 x bf16>, tensor<?xf32, #tile.sizes<d>>, !tile.view<2 x f8E4M3FN>
 tile.kernel @rows(%x: !tile.global<3 x bf16>, %y: !tile.global<3 x f8E4M3FN>) parameters [m, d] grid %x by m {
   %c0 = arith.constant 0 : index
@@ -68,6 +72,10 @@ tile.kernel @rows(%x: !tile.global<3 x bf16>, %y: !tile.global<3 x f8E4M3FN>) pa
   %narrow = tile.slice %y[%c0] : !tile.global<3 x f8E4M3FN> -> !tile.view<2 x f8E4M3FN>
   %peaks = tile.peak_rows %rows[%c0 to %c16] : !tile.view<2 x bf16> -> tensor<?xf32, #tile.sizes<d>>
   tile.scale_rows %rows[%c0 to %c16] by %f1 into %narrow columns d : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN>
+  %peaks_too, %sums = tile.peak_rows %rows[%c0 to %c16]
+      : !tile.view<2 x bf16> -> tensor<?xf32, #tile.sizes<d>>, tensor<?xf32, #tile.sizes<d>>
+  %sums_too = tile.scale_rows %rows[%c0 to %c16] less %rows : !tile.view<2 x bf16> by %f1 into %narrow columns d
+      : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN> -> tensor<?xf32, #tile.sizes<d>>
   tile.scale_cores %rows[%c0 to %c16] by %peaks into %narrow
       : !tile.view<2 x bf16>, tensor<?xf32, #tile.sizes<d>>, !tile.view<2 x f8E4M3FN>
 }

@@ -163,6 +163,51 @@ tile.kernel @load_columns_c2_role(%v: !tile.global<4 x f8E4M3FN>, %lists: !tile.
 !v_box = !tile.shared<64 x 32 x f8E4M3FN, swizzle 16>
 !ring = !tile.ring<!slot, !v_slot>
 !scores = tensor<64x64xf16>
+tile.kernel @load_rows_c1_view(%v: !tile.global<4 x f8E4M3FN>, %lists: !tile.global<2 x i32>) parameters [n] grid %v by n {
+  %c0 = arith.constant 0 : index
+  %c0_i32 = arith.constant 0 : i32
+  %map = tile.tensor_map %v : !tile.global<4 x f8E4M3FN> -> !tile.tensor_map<4, !v_box>
+  %ring = tile.ring stages 2 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %slot, %v_slot = tile.ring_wait %ring[%at] : !ring -> !slot, !v_slot
+    %products = tile.dot_async %slot, %slot transposed : !slot, !slot -> !tile.pending<!scores>
+    %s = tile.dot_wait 0 (%products : !tile.pending<!scores>) -> !scores
+    %view = tile.slice %lists[] : !tile.global<2 x i32> -> !tile.view<2 x i32>
+    // expected-error @below {{expects a rank-1 view and tensor of the same 32-bit elements, got '!tile.view<2 x i32>' and 'tensor<64xi32>'}}
+    %p = tile.load_rows %view[%c0] : !tile.view<2 x i32> -> tensor<64xi32>
+  }
+}
+
+// -----
+
+!slot = !tile.shared<64 x 64 x f8E4M3FN, swizzle 64>
+!v_slot = !tile.shared<64 x 64 x f8E4M3FN, swizzle 16>
+!v_box = !tile.shared<64 x 32 x f8E4M3FN, swizzle 16>
+!ring = !tile.ring<!slot, !v_slot>
+!scores = tensor<64x64xf16>
+tile.kernel @load_rows_c2_role(%v: !tile.global<4 x f8E4M3FN>, %lists: !tile.global<2 x i32>) parameters [n] grid %v by n {
+  %c0 = arith.constant 0 : index
+  %c0_i32 = arith.constant 0 : i32
+  %map = tile.tensor_map %v : !tile.global<4 x f8E4M3FN> -> !tile.tensor_map<4, !v_box>
+  %ring = tile.ring stages 2 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "loader" warps 1 registers 24 {
+    %slot, %v_slot = tile.ring_acquire %ring[%at] : !ring -> !slot, !v_slot
+    %firsts = tile.splat %c0_i32 : i32 -> tensor<2xi32>
+    %view = tile.slice %lists[%c0] : !tile.global<2 x i32> -> !tile.view<1 x i32>
+    // expected-error @below {{expects a role of warpgroups around it, got one warp}}
+    %p = tile.load_rows %view[%c0] : !tile.view<1 x i32> -> tensor<64xi32>
+  }
+}
+
+// -----
+
+!slot = !tile.shared<64 x 64 x f8E4M3FN, swizzle 64>
+!v_slot = !tile.shared<64 x 64 x f8E4M3FN, swizzle 16>
+!v_box = !tile.shared<64 x 32 x f8E4M3FN, swizzle 16>
+!ring = !tile.ring<!slot, !v_slot>
+!scores = tensor<64x64xf16>
 tile.kernel @gather_panels_c1_indices(%v: !tile.global<4 x f8E4M3FN>, %lists: !tile.global<2 x i32>) parameters [n] grid %v by n {
   %c0 = arith.constant 0 : index
   %c0_i32 = arith.constant 0 : i32
@@ -297,82 +342,4 @@ tile.kernel @dot_async_c7_sums(%x: !tile.global<4 x bf16>) parameters [n] grid %
     // expected-error @below {{expects sums in f32 for elements of 'bf16', got 'f16'}}
     %s = tile.dot_async %slot, %slot : !slot, !slot -> !tile.pending<tensor<64x64xf16>>
   }
-}
-
-// -----
-
-tile.kernel @peak_rows_c1_view(%x: !tile.global<3 x bf16>, %y: !tile.global<3 x f8E4M3FN>, %z: !tile.global<3 x f32>) parameters [n] grid %x by n {
-  %c0 = arith.constant 0 : index
-  %f1 = arith.constant 1.0 : f32
-  %rows = tile.slice %x[%c0] : !tile.global<3 x bf16> -> !tile.view<2 x bf16>
-  %narrow = tile.slice %y[%c0] : !tile.global<3 x f8E4M3FN> -> !tile.view<2 x f8E4M3FN>
-  %wide = tile.slice %z[%c0] : !tile.global<3 x f32> -> !tile.view<2 x f32>
-  %factors = tile.splat %f1 : f32 -> tensor<64xf32>
-  // expected-error @below {{expects a view of rank 2 and bf16 or f16, got '!tile.view<2 x f32>'}}
-  %p = tile.peak_rows %wide[%c0 to %c0] : !tile.view<2 x f32> -> tensor<64xf32>
-}
-
-// -----
-
-tile.kernel @peak_rows_c2_result(%x: !tile.global<3 x bf16>, %y: !tile.global<3 x f8E4M3FN>, %z: !tile.global<3 x f32>) parameters [n] grid %x by n {
-  %c0 = arith.constant 0 : index
-  %f1 = arith.constant 1.0 : f32
-  %rows = tile.slice %x[%c0] : !tile.global<3 x bf16> -> !tile.view<2 x bf16>
-  %narrow = tile.slice %y[%c0] : !tile.global<3 x f8E4M3FN> -> !tile.view<2 x f8E4M3FN>
-  %wide = tile.slice %z[%c0] : !tile.global<3 x f32> -> !tile.view<2 x f32>
-  %factors = tile.splat %f1 : f32 -> tensor<64xf32>
-  // expected-error @below {{expects a rank-1 tensor of f32 and a multiple of 8 elements up to 256, got 'tensor<60xf32>'}}
-  %p = tile.peak_rows %rows[%c0 to %c0] : !tile.view<2 x bf16> -> tensor<60xf32>
-}
-
-// -----
-
-tile.kernel @scale_rows_c1_views(%x: !tile.global<3 x bf16>, %y: !tile.global<3 x f8E4M3FN>, %z: !tile.global<3 x f32>) parameters [n] grid %x by n {
-  %c0 = arith.constant 0 : index
-  %f1 = arith.constant 1.0 : f32
-  %rows = tile.slice %x[%c0] : !tile.global<3 x bf16> -> !tile.view<2 x bf16>
-  %narrow = tile.slice %y[%c0] : !tile.global<3 x f8E4M3FN> -> !tile.view<2 x f8E4M3FN>
-  %wide = tile.slice %z[%c0] : !tile.global<3 x f32> -> !tile.view<2 x f32>
-  %factors = tile.splat %f1 : f32 -> tensor<64xf32>
-  // expected-error @below {{expects views of rank 2, of bf16 or f16 and of f8E4M3FN, got '!tile.view<2 x bf16>' and '!tile.view<2 x bf16>'}}
-  tile.scale_rows %rows[%c0 to %c0] by %f1 into %rows columns 64 : !tile.view<2 x bf16>, !tile.view<2 x bf16>
-}
-
-// -----
-
-tile.kernel @scale_rows_c2_columns(%x: !tile.global<3 x bf16>, %y: !tile.global<3 x f8E4M3FN>, %z: !tile.global<3 x f32>) parameters [n] grid %x by n {
-  %c0 = arith.constant 0 : index
-  %f1 = arith.constant 1.0 : f32
-  %rows = tile.slice %x[%c0] : !tile.global<3 x bf16> -> !tile.view<2 x bf16>
-  %narrow = tile.slice %y[%c0] : !tile.global<3 x f8E4M3FN> -> !tile.view<2 x f8E4M3FN>
-  %wide = tile.slice %z[%c0] : !tile.global<3 x f32> -> !tile.view<2 x f32>
-  %factors = tile.splat %f1 : f32 -> tensor<64xf32>
-  // expected-error @below {{expects a multiple of 8 columns up to 256, got 264}}
-  tile.scale_rows %rows[%c0 to %c0] by %f1 into %narrow columns 264 : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN>
-}
-
-// -----
-
-tile.kernel @scale_cores_c1_views(%x: !tile.global<3 x bf16>, %y: !tile.global<3 x f8E4M3FN>, %z: !tile.global<3 x f32>) parameters [n] grid %x by n {
-  %c0 = arith.constant 0 : index
-  %f1 = arith.constant 1.0 : f32
-  %rows = tile.slice %x[%c0] : !tile.global<3 x bf16> -> !tile.view<2 x bf16>
-  %narrow = tile.slice %y[%c0] : !tile.global<3 x f8E4M3FN> -> !tile.view<2 x f8E4M3FN>
-  %wide = tile.slice %z[%c0] : !tile.global<3 x f32> -> !tile.view<2 x f32>
-  %factors = tile.splat %f1 : f32 -> tensor<64xf32>
-  // expected-error @below {{expects views of rank 2, of bf16 or f16 and of f8E4M3FN, got '!tile.view<2 x f32>' and '!tile.view<2 x f8E4M3FN>'}}
-  tile.scale_cores %wide[%c0 to %c0] by %factors into %narrow : !tile.view<2 x f32>, tensor<64xf32>, !tile.view<2 x f8E4M3FN>
-}
-
-// -----
-
-tile.kernel @scale_cores_c2_factors(%x: !tile.global<3 x bf16>, %y: !tile.global<3 x f8E4M3FN>, %z: !tile.global<3 x f32>) parameters [n] grid %x by n {
-  %c0 = arith.constant 0 : index
-  %f1 = arith.constant 1.0 : f32
-  %rows = tile.slice %x[%c0] : !tile.global<3 x bf16> -> !tile.view<2 x bf16>
-  %narrow = tile.slice %y[%c0] : !tile.global<3 x f8E4M3FN> -> !tile.view<2 x f8E4M3FN>
-  %wide = tile.slice %z[%c0] : !tile.global<3 x f32> -> !tile.view<2 x f32>
-  %factors = tile.splat %f1 : f32 -> tensor<60xf32>
-  // expected-error @below {{expects factors of f32, a multiple of 8 up to 256, got 'tensor<60xf32>'}}
-  tile.scale_cores %rows[%c0 to %c0] by %factors into %narrow : !tile.view<2 x bf16>, tensor<60xf32>, !tile.view<2 x f8E4M3FN>
 }
