@@ -56,9 +56,11 @@ void quantiseHead(const Trial &trial, const HostTensor &tensor,
 void quantiseValues(const Trial &trial, std::int64_t head,
                     QuantisedTrial &result) {
   const HostTensor &v = trial.v;
-  std::int64_t dim = v.dim, cores = dim / 8 + 1;
-  std::uint8_t *image =
-      &result.v[static_cast<std::size_t>(head * result.imageRows * kCoreBytes)];
+  std::int64_t dim = v.dim, cores = result.valueDim / 8 + 1;
+  auto imageOf = [&](std::int64_t part) {
+    return &result.v[static_cast<std::size_t>(
+        (part * v.batch * v.heads + head) * result.imageRows * kCoreBytes)];
+  };
   float *factors = &result.vFactor[static_cast<std::size_t>(head * dim)];
   for (std::int64_t c = 0; c < dim; ++c) {
     float most = largest(trial, v, head, c, 1);
@@ -69,17 +71,18 @@ void quantiseValues(const Trial &trial, std::int64_t head,
     std::int64_t place = 0;
     while (kKeyInPlace[static_cast<std::size_t>(place)] != key % 16)
       ++place;
-    std::uint8_t *group = image + key / 16 * cores * kCoreBytes + place;
+    const std::int64_t group = key / 16 * cores * kCoreBytes + place;
     for (std::int64_t c = 0; c < dim; ++c) {
       std::uint8_t bits =
           toEightBits(elementOf(trial, v, head, key, c) * factors[c]);
-      group[c * 16] = bits;
+      imageOf(c / result.valueDim)[group + c % result.valueDim * 16] = bits;
       std::int64_t at = v.at(head / v.heads, head % v.heads, key) + c;
       result.rounded.v.buffer[static_cast<std::size_t>(at)] =
           fromFloat(fromEightBits(bits), trial.isBfloat16);
     }
-    for (std::int64_t c = dim; c < dim + kSumRows; ++c)
-      group[c * 16] = toEightBits(1.0f);
+    for (std::int64_t part = 0; part < dim / result.valueDim; ++part)
+      for (std::int64_t c = 0; c < kSumRows; ++c)
+        imageOf(part)[group + (result.valueDim + c) * 16] = toEightBits(1.0f);
   }
 }
 
@@ -112,8 +115,9 @@ std::uint8_t toEightBits(float value) {
   return sign | static_cast<std::uint8_t>(code);
 }
 
-QuantisedTrial quantise(const Trial &trial) {
+QuantisedTrial quantise(const Trial &trial, std::int64_t valueDim) {
   QuantisedTrial result;
+  result.valueDim = valueDim;
   result.rounded = trial;
   result.rounded.softmaxScale = static_cast<float>(1 / kUnitsPerScore);
   const HostTensor &q = trial.q, &k = trial.k, &v = trial.v;
@@ -123,9 +127,10 @@ QuantisedTrial quantise(const Trial &trial) {
   };
   result.q.resize(elements(q));
   result.k.resize(elements(k));
-  result.imageRows = (v.length + 15) / 16 * (v.dim / 8 + 1);
-  result.v.assign(static_cast<std::size_t>(v.batch * v.heads *
-                                           result.imageRows * kCoreBytes),
+  result.imageRows = (v.length + 15) / 16 * (valueDim / 8 + 1);
+  result.v.assign(static_cast<std::size_t>(v.dim / valueDim * v.batch *
+                                           v.heads * result.imageRows *
+                                           kCoreBytes),
                   0);
   result.qFactor.resize(static_cast<std::size_t>(q.batch * q.heads));
   result.kFactor.resize(static_cast<std::size_t>(k.batch * k.heads));

@@ -15,10 +15,11 @@ struct QuantisedTrial {
   /// [batch, heads, length, dim] of f8E4M3FN: q 8 log2(e) softmax_scale r and
   /// k / r, r of the k head.
   std::vector<std::uint8_t> q, k;
-  /// [batch, kvHeads, imageRows, 128]: v / vScale as an image of dim + 8 rows
-  /// and of columns for the keys in their places, 0 beyond the last key.
+  /// [dim / valueDim, batch, kvHeads, imageRows, 128]: for each valueDim
+  /// channels of v / vScale an image of valueDim + 8 rows and of columns for
+  /// the keys in their places, 0 beyond the last key.
   std::vector<std::uint8_t> v;
-  std::int64_t imageRows = 0;
+  std::int64_t valueDim = 0, imageRows = 0;
   /// What the elements were multiplied with, [batch, heads], [batch, kvHeads]
   /// and [batch, kvHeads, dim]; vScale = 1 / vFactor.
   std::vector<float> qFactor, kFactor, vFactor, vScale;
@@ -31,7 +32,7 @@ struct QuantisedTrial {
 std::uint8_t toEightBits(float value);
 float fromEightBits(std::uint8_t bits);
 
-QuantisedTrial quantise(const Trial &trial);
+QuantisedTrial quantise(const Trial &trial, std::int64_t valueDim);
 
 /// The row of `trial.rounded`, with the channels' scales.
 ReferenceRow referenceRow(const QuantisedTrial &trial, std::int64_t batch,

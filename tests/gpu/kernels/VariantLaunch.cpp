@@ -110,6 +110,8 @@ void Launch::run(void *self) {
   auto *launch = static_cast<Launch *>(self);
   launch->driver->launch(launch->function, launch->ctas, launch->threads,
                          launch->sharedBytes, launch->parameters);
+  if (launch->next)
+    run(launch->next);
 }
 
 void prepareLaunch(Launch &launch, CudaDriver &driver, const Variant &variant,
@@ -145,7 +147,14 @@ void prepareLaunch(Launch &launch, CudaDriver &driver, const Variant &variant,
   std::int64_t ctas =
       grid.sizes[0] * grid.sizes[1] * ((grid.sizes[2] + tile - 1) / tile);
   if (info["persistent"])
-    ctas = std::min(settings.number("ctas", driver.multiprocessors()), ctas);
+    // A kernel of roles names no number: its shared memory leaves room for one.
+    ctas = std::min(
+        settings.number(
+            "ctas",
+            driver.multiprocessors() *
+                std::max(info["ctas_per_multiprocessor"].get<std::int64_t>(),
+                         std::int64_t{1})),
+        ctas);
   launch.ctas = static_cast<unsigned>(ctas);
   if (info.contains("tensor_maps"))
     for (const auto &map : info["tensor_maps"]) {

@@ -41,7 +41,7 @@ Argument describePacked(DevicePointer data, std::vector<std::int64_t> sizes,
 struct Arguments {
   std::map<std::string, Argument> tensors;
   std::map<std::string, float> scalars;
-  std::map<std::string, std::int64_t> indices;
+  std::map<std::string, std::int64_t> indices{};
 };
 
 /// Everything one launch needs.
@@ -54,6 +54,7 @@ struct Launch {
   std::vector<TensorMapData> maps;
   std::vector<void *> parameters;
   bool keeps = false; ///< the variant's parameter has_places
+  Launch *next = nullptr; // launched right after
 
   Launch() = default;
   Launch(const Launch &) = delete;
@@ -61,7 +62,8 @@ struct Launch {
   static void run(void *self);
 };
 
-/// Settings: ctas=N of a persistent kernel (else one a multiprocessor).
+/// Settings: ctas=N of a persistent kernel (else as many as a multiprocessor
+/// takes at once, on each).
 void prepareLaunch(Launch &launch, CudaDriver &driver, const Variant &variant,
                    const Arguments &arguments, const Settings &settings);
 

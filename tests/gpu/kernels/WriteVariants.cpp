@@ -2,9 +2,9 @@
 //
 // write_variants FILE FOLDER [KERNEL]: compiles the Hopper forward kernel, or
 // the text in the file KERNEL, once for each line "NAME key=value …" of FILE
-// (all the kernel's parameters, and kernel=NAME where it is not attention_fwd)
-// and writes NAME.ptx and NAME.json, which check_variants and check_backward
-// read. Needs no GPU.
+// (all the kernel's parameters, kernel=NAME where it is not attention_fwd, and
+// features=racecheck for that tool) and writes NAME.ptx and NAME.json, which
+// check_variants, check_backward and check_quantised read. Needs no GPU.
 #include "compiler/Driver/CompileKernel.h"
 #include "kernels_ir/embed/EmbeddedTexts.h"
 
@@ -26,6 +26,8 @@ KernelSpec specFromLine(std::istringstream &words) {
     std::string key = word.substr(0, equals), value = word.substr(equals + 1);
     if (key == "kernel")
       spec.kernel = value;
+    else if (key == "features")
+      spec.target.features = value;
     else if (value == "bfloat16")
       spec.parameters[key] = DataType::BFloat16;
     else if (value == "float16")

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels that quantise: their bytes, factors and means are the host's.
+#include "tests/gpu/kernels/QuantisedCase.h"
+
+#include <cstdio>
+#include <random>
+
+using namespace spargejit::gpu_trial;
+
+namespace {
+
+/// What bytes hold before a kernel writes them (NaN), and how many behind the
+/// last one are looked at.
+constexpr std::uint8_t kPoison = 0x7F;
+constexpr std::size_t kGuardBytes = 4096;
+
+/// Bytes that are not the host's, and changed ones of the guard behind them.
+std::int64_t countUnequal(CudaDriver &driver, DevicePointer from,
+                          const std::vector<std::uint8_t> &want) {
+  std::vector<std::uint8_t> got(want.size() + kGuardBytes);
+  driver.toHost(got.data(), from, got.size());
+  std::int64_t unequal = 0;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    unequal += got[i] != (i < want.size() ? want[i] : kPoison);
+  return unequal;
+}
+
+DevicePointer uploadPoison(DeviceBuffers &buffers, std::size_t bytes) {
+  return buffers.upload(
+      std::vector<std::uint8_t>(bytes + kGuardBytes, kPoison));
+}
+
+/// quantise_rows or quantise_values: each byte as the host has it, and none
+/// behind the last.
+bool runQuantise(CudaDriver &driver, const Variant &variant,
+                 const Problem &problem, const Settings &settings,
+                 const std::string &line) {
+  const QuantisedTrial &eight = problem.quantised;
+  bool isValues = variant.description["entry"] == "quantise_values";
+  bool isQuery = settings.text("of", "q") == "q";
+  const HostTensor &x = isValues  ? problem.trial.v
+                        : isQuery ? problem.trial.q
+                                  : problem.trial.k;
+  const std::vector<std::uint8_t> &want = isValues  ? eight.v
+                                          : isQuery ? eight.q
+                                                    : eight.k;
+  DeviceBuffers buffers(driver);
+  const DevicePointer to = uploadPoison(buffers, want.size());
+  Argument from = describe(buffers.upload(x.buffer), x);
+  Argument rows = describePacked(to, {x.batch, x.heads, x.length, x.dim}, 1);
+  Argument image =
+      describePacked(to, {x.batch, x.heads, eight.imageRows, 128}, 1);
+  Argument perChannel =
+      describePacked(buffers.upload(eight.vFactor), {x.batch, x.heads, x.dim});
+  Argument perHead =
+      describePacked(buffers.upload(isQuery ? eight.qFactor : eight.kFactor),
+                     {x.batch, x.heads});
+  Arguments arguments{{{isValues ? "v" : "x", from},
+                       {"factors", isValues ? perChannel : perHead},
+                       {isValues ? "image" : "into", isValues ? image : rows}},
+                      {}};
+  Launch launch;
+  prepareLaunch(launch, driver, variant, arguments, settings);
+  Launch::run(&launch);
+  driver.synchronise();
+  const std::int64_t unequal = countUnequal(driver, to, want);
+  std::string timing;
+  double bytes = static_cast<double>(x.batch * x.heads * x.length * x.dim * 2) +
+                 static_cast<double>(want.size());
+  // In place of operations: bytes, so that 1 TFLOP/s stands for 1 TB/s.
+  if (int count = static_cast<int>(settings.number("time", 0)))
+    timing = timeLaunches(launch, bytes, count, 0);
+  std::printf("%s %s | %lld of %lld bytes unequal |%s (bytes)\n",
+              unequal == 0 ? "ok  " : "FAIL", line.c_str(),
+              static_cast<long long>(unequal),
+              static_cast<long long>(want.size()), timing.c_str());
+  std::fflush(stdout);
+  return unequal == 0;
+}
+
+/// Means of a tensor's blocks in float64, [batch, heads, blocks, dim].
+std::vector<double> meansOf(const Trial &t, const HostTensor &x,
+                            std::int64_t block) {
+  std::int64_t blocks = (x.length + block - 1) / block;
+  std::vector<double> means(
+      static_cast<std::size_t>(x.batch * x.heads * blocks * x.dim));
+  forAll(x.batch * x.heads, [&](std::int64_t head) {
+    for (std::int64_t row = 0; row < x.length; ++row)
+      for (std::int64_t c = 0; c < x.dim; ++c) {
+        std::int64_t first = row / block * block;
+        auto count = static_cast<double>(std::min(block, x.length - first));
+        auto at = static_cast<std::size_t>(
+            x.at(head / x.heads, head % x.heads, row) + c);
+        means[static_cast<std::size_t>((head * blocks + row / block) * x.dim +
+                                       c)] +=
+            static_cast<double>(toFloat(x.buffer[at], t.isBfloat16)) / count;
+      }
+  });
+  return means;
+}
+
+/// The largest distance of device's means from `want`, or infinity.
+double compareMeans(CudaDriver &driver, DevicePointer from,
+                    const std::vector<double> &want) {
+  std::vector<float> got(want.size());
+  driver.toHost(got.data(), from, got.size() * sizeof(float));
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    worst = larger(worst, std::fabs(static_cast<double>(got[i]) - want[i]));
+  return worst;
+}
+
+/// Where a kernel writes the means of q's and k's blocks, or nowhere, and how
+/// many blocks of each head of k are done.
+class Pooled {
+public:
+  Pooled(const Problem &problem, DeviceBuffers &buffers, bool wanted)
+      : trial_(problem.trial), wanted_(wanted) {
+    if (!wanted)
+      return;
+    const Trial &t = trial_;
+    q_ = meansOf(t, t.q, t.maskBlockQ), k_ = meansOf(t, t.k, t.maskBlockKv);
+    auto poisoned = [&](std::size_t count) {
+      return buffers.upload(std::vector<float>(count, std::nanf("")));
+    };
+    pooledQ_ = poisoned(q_.size()), pooledK_ = poisoned(k_.size());
+    progress_ = buffers.upload(std::vector<std::int32_t>(groups()));
+  }
+  void addTo(Arguments &arguments) const {
+    const Trial &t = trial_;
+    arguments.tensors["pooled_q"] = describePacked(
+        pooledQ_, {t.q.batch, t.q.heads, blocks(q_, t.q), t.q.dim});
+    arguments.tensors["pooled_k"] = describePacked(
+        pooledK_, {t.k.batch, t.k.heads, blocks(k_, t.k), t.k.dim});
+    arguments.tensors["progress"] =
+        describePacked(progress_, {static_cast<std::int64_t>(groups())});
+  }
+  bool check(CudaDriver &driver) {
+    if (!wanted_)
+      return true;
+    const Trial &t = trial_;
+    worst_ = larger(compareMeans(driver, pooledQ_, q_),
+                    compareMeans(driver, pooledK_, k_));
+    std::vector<std::int32_t> done(groups());
+    driver.toHost(done.data(), progress_, done.size() * 4);
+    for (std::int32_t count : done)
+      miscounted_ +=
+          count != blocks(k_, t.k) + t.q.heads / t.k.heads * blocks(q_, t.q);
+    // Sums of at most 128 numbers in float32.
+    return miscounted_ == 0 && worst_ < 1e-5;
+  }
+  std::string text() const {
+    char line[80];
+    std::snprintf(line, sizeof line, " means off by %.1e, %lld miscounted;",
+                  worst_, static_cast<long long>(miscounted_));
+    return wanted_ ? line : "";
+  }
+
+private:
+  std::size_t groups() const {
+    return static_cast<std::size_t>(trial_.k.batch * trial_.k.heads);
+  }
+  static std::int64_t blocks(const std::vector<double> &means,
+                             const HostTensor &x) {
+    return static_cast<std::int64_t>(means.size()) /
+           (x.batch * x.heads * x.dim);
+  }
+
+  const Trial &trial_;
+  bool wanted_;
+  std::vector<double> q_, k_;
+  DevicePointer pooledQ_ = 0, pooledK_ = 0, progress_ = 0;
+  double worst_ = 0;
+  std::int64_t miscounted_ = 0;
+};
+
+/// Any vector will do in place of the mean: [batch, heads, 1, dim], and what k
+/// less it is in eight bits.
+std::vector<std::uint16_t> makeSmoothing(const Problem &problem,
+                                         std::vector<std::uint8_t> &want) {
+  const Trial &t = problem.trial;
+  const HostTensor &k = t.k;
+  std::mt19937_64 engine(want.size());
+  std::normal_distribution<float> normal(0, 1);
+  std::vector<std::uint16_t> mean(
+      static_cast<std::size_t>(k.batch * k.heads * k.dim));
+  for (std::uint16_t &element : mean)
+    element = fromFloat(normal(engine), t.isBfloat16);
+  forAll(k.batch * k.heads, [&](std::int64_t head) {
+    for (std::int64_t row = 0; row < k.length; ++row)
+      for (std::int64_t c = 0; c < k.dim; ++c) {
+        auto at = static_cast<std::size_t>(
+            k.at(head / k.heads, head % k.heads, row) + c);
+        float less = toFloat(mean[static_cast<std::size_t>(head * k.dim + c)],
+                             t.isBfloat16);
+        want[static_cast<std::size_t>((head * k.length + row) * k.dim + c)] =
+            toEightBits(
+                (toFloat(k.buffer[at], t.isBfloat16) - less) *
+                problem.quantised.kFactor[static_cast<std::size_t>(head)]);
+      }
+  });
+  return mean;
+}
+
+/// quantise: all three tensors in one launch, means beside them with pooled=1,
+/// k less a vector with smooth=1.
+bool runTogether(CudaDriver &driver, const Variant &variant,
+                 const Problem &problem, const Settings &settings,
+                 const std::string &line) {
+  const QuantisedTrial &eight = problem.quantised;
+  const Trial &t = problem.trial;
+  const std::int64_t b = t.q.batch, h = t.q.heads, kvHeads = t.k.heads,
+                     d = t.q.dim;
+  DeviceBuffers buffers(driver);
+  std::vector<std::uint8_t> wantK = eight.k;
+  DevicePointer mean = 0;
+  if (settings.number("smooth", 0))
+    mean = buffers.upload(makeSmoothing(problem, wantK));
+  const DevicePointer intoQ = uploadPoison(buffers, eight.q.size()),
+                      intoK = uploadPoison(buffers, eight.k.size()),
+                      image = uploadPoison(buffers, eight.v.size());
+  Pooled pooled(problem, buffers, settings.number("pooled", 0) != 0);
+  Arguments arguments{
+      {{"q", describe(buffers.upload(t.q.buffer), t.q)},
+       {"k", describe(buffers.upload(t.k.buffer), t.k)},
+       {"v", describe(buffers.upload(t.v.buffer), t.v)},
+       {"q_factors", describePacked(buffers.upload(eight.qFactor), {b, h})},
+       {"k_factors",
+        describePacked(buffers.upload(eight.kFactor), {b, kvHeads})},
+       {"v_factors",
+        describePacked(buffers.upload(eight.vFactor), {b, kvHeads, d})},
+       {"k_mean", describePacked(mean, {b, kvHeads, 1, d})},
+       {"into_q", describePacked(intoQ, {b, h, t.q.length, d}, 1)},
+       {"into_k", describePacked(intoK, {b, kvHeads, t.k.length, d}, 1)},
+       {"image", describePacked(image, {b, kvHeads, eight.imageRows, 128}, 1)}},
+      {}};
+  pooled.addTo(arguments);
+  Launch launch;
+  prepareLaunch(launch, driver, variant, arguments, settings);
+  Launch::run(&launch);
+  driver.synchronise();
+  const std::int64_t unequal = countUnequal(driver, intoQ, eight.q) +
+                               countUnequal(driver, intoK, wantK) +
+                               countUnequal(driver, image, eight.v);
+  const bool passed = pooled.check(driver) && unequal == 0;
+  std::string timing;
+  const auto elements =
+      static_cast<double>(b * d * (h * t.q.length + 2 * kvHeads * t.k.length));
+  const double bytes =
+      2 * elements +
+      static_cast<double>(eight.q.size() + eight.k.size() + eight.v.size());
+  if (int count = static_cast<int>(settings.number("time", 0)))
+    timing = timeLaunches(launch, bytes, count, 0);
+  std::printf("%s %s | %lld bytes unequal |%s%s (bytes)\n",
+              passed ? "ok  " : "FAIL", line.c_str(),
+              static_cast<long long>(unequal), pooled.text().c_str(),
+              timing.c_str());
+  std::fflush(stdout);
+  return passed;
+}
+
+/// The largest difference of the factors, in parts of them.
+double compareFactors(CudaDriver &driver, DevicePointer from,
+                      const std::vector<float> &want) {
+  std::vector<float> got(want.size());
+  driver.toHost(got.data(), from, got.size() * sizeof(float));
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    worst = larger(worst, std::fabs(static_cast<double>(got[i]) / want[i] - 1));
+  }
+  return worst;
+}
+
+using NamedTensors = std::vector<std::pair<const char *, const HostTensor *>>;
+
+NamedTensors peaksOf(const Trial &t) {
+  return {{"q_peaks", &t.q}, {"k_peaks", &t.k}, {"v_peaks", &t.v}};
+}
+
+/// Poisoned peaks of blocks of `block` rows.
+void addPeaks(const Trial &t, std::int64_t block, DeviceBuffers &buffers,
+              Arguments &arguments) {
+  for (const auto &[name, x] : peaksOf(t)) {
+    std::vector<std::int64_t> sizes{x->batch, x->heads,
+                                    (x->length + block - 1) / block, x->dim};
+    std::vector<float> poison(
+        static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]),
+        std::nanf(""));
+    arguments.tensors[name] = describePacked(buffers.upload(poison), sizes);
+  }
+}
+
+/// quantise_peaks of q, k and v, a launch each.
+std::string findPeaks(CudaDriver &driver, const Variant &peaks,
+                      const Problem &problem, const Settings &settings,
+                      DeviceBuffers &buffers, Arguments &arguments) {
+  const Trial &t = problem.trial;
+  addPeaks(t, peaks.parameters.number("quantise_block", 0), buffers, arguments);
+  std::string timing;
+  for (const auto &[name, x] : peaksOf(t)) {
+    Arguments of{{{"x", describe(buffers.upload(x->buffer), *x)},
+                  {"peaks", arguments.tensors[name]}},
+                 {}};
+    Launch launch;
+    prepareLaunch(launch, driver, peaks, of, settings);
+    Launch::run(&launch);
+    driver.synchronise();
+    if (int count = static_cast<int>(settings.number("time", 0)))
+      timing += timeLaunches(launch, static_cast<double>(x->buffer.size() * 2),
+                             count, 0);
+  }
+  return timing;
+}
+
+/// quantise_survey, one launch, and with pooled=1 the means; these checked.
+std::string survey(CudaDriver &driver, const Variant &variant,
+                   const Problem &problem, const Settings &settings,
+                   DeviceBuffers &buffers, Arguments &arguments, bool &passed) {
+  const Trial &t = problem.trial;
+  addPeaks(t, variant.parameters.number("survey_rows", 0), buffers, arguments);
+  Pooled pooled(problem, buffers, settings.number("pooled", 0) != 0);
+  Arguments of = arguments;
+  for (const auto &[name, x] :
+       NamedTensors{{"q", &t.q}, {"k", &t.k}, {"v", &t.v}})
+    of.tensors[name] = describe(buffers.upload(x->buffer), *x);
+  pooled.addTo(of);
+  Launch launch;
+  prepareLaunch(launch, driver, variant, of, settings);
+  Launch::run(&launch);
+  driver.synchronise();
+  passed = pooled.check(driver);
+  std::string timing = pooled.text();
+  if (int count = static_cast<int>(settings.number("time", 0)))
+    timing += timeLaunches(launch,
+                           static_cast<double>(2 * t.q.batch * t.q.dim *
+                                               (t.q.heads * t.q.length +
+                                                2 * t.k.heads * t.k.length)),
+                           count, 0);
+  return timing;
+}
+
+/// The peaks (quantise_peaks or quantise_survey), then quantise_factors.
+bool runFactors(CudaDriver &driver, const std::string &folder,
+                const Variant &peaks, const Problem &problem,
+                const Settings &settings, const std::string &line) {
+  const QuantisedTrial &eight = problem.quantised;
+  const Trial &t = problem.trial;
+  DeviceBuffers buffers(driver);
+  Arguments arguments;
+  bool passed = true;
+  std::string timing =
+      peaks.description["entry"] == "quantise_survey"
+          ? survey(driver, peaks, problem, settings, buffers, arguments, passed)
+          : findPeaks(driver, peaks, problem, settings, buffers, arguments);
+  std::int64_t b = t.q.batch, h = t.q.heads, kvHeads = t.k.heads, d = t.q.dim;
+  auto poisoned = [&](const std::vector<float> &like) {
+    return buffers.upload(std::vector<float>(like.size(), std::nanf("")));
+  };
+  auto &tensors = arguments.tensors;
+  tensors["q_factors"] = describePacked(poisoned(eight.qFactor), {b, h});
+  tensors["k_factors"] = describePacked(poisoned(eight.kFactor), {b, kvHeads});
+  tensors["v_factors"] =
+      describePacked(poisoned(eight.vFactor), {b, kvHeads, d});
+  tensors["v_scales"] = describePacked(poisoned(eight.vScale), {b, kvHeads, d});
+  arguments.scalars["softmax_scale"] = t.softmaxScale;
+  Variant factors =
+      loadVariant(driver, folder,
+                  Settings::parse("variant=" + settings.text("factors", "")));
+  Launch launch;
+  prepareLaunch(launch, driver, factors, arguments, settings);
+  Launch::run(&launch);
+  driver.synchronise();
+  if (int count = static_cast<int>(settings.number("time", 0)))
+    timing += timeLaunches(launch, 0, count, 0);
+  double worst = std::max(
+      {compareFactors(driver, tensors["q_factors"].data, eight.qFactor),
+       compareFactors(driver, tensors["k_factors"].data, eight.kFactor),
+       compareFactors(driver, tensors["v_factors"].data, eight.vFactor),
+       compareFactors(driver, tensors["v_scales"].data, eight.vScale)});
+  passed = passed && worst < 1e-6;
+  std::printf("%s %s | factors off by %.1e |%s (bytes)\n",
+              passed ? "ok  " : "FAIL", line.c_str(), worst, timing.c_str());
+  std::fflush(stdout);
+  return passed;
+}
+
+} // namespace
+
+bool spargejit::gpu_trial::runQuantising(
+    CudaDriver &driver, const std::string &folder, const Variant &variant,
+    const Problem &problem, const Settings &settings, const std::string &line) {
+  const std::string entry = variant.description["entry"];
+  if (entry == "quantise_peaks" || entry == "quantise_survey")
+    return runFactors(driver, folder, variant, problem, settings, line);
+  if (entry == "quantise")
+    return runTogether(driver, variant, problem, settings, line);
+  return runQuantise(driver, variant, problem, settings, line);
+}
