@@ -14,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -280,12 +281,32 @@ TEST_P(EightBitWidths, Assemble) {
                                {"quantise_rows", std::int64_t{128}},
                                {"quantise_warps", std::int64_t{4}},
                                {"quantise_ctas", std::int64_t{4}}});
-  if (GetParam() == 64 || GetParam() == 128)
-    expectCleanSpec("quantise_factors", {{"head_dim", GetParam()},
-                                         {"factor_rows", std::int64_t{48}},
-                                         {"factor_warps", std::int64_t{16}},
-                                         {"head_rows", std::int64_t{1} << 24}});
-  EXPECT_GE(assembled_, 2 * 4 * 3 + 2 * 3);
+  for (DataType dtype : {DataType::BFloat16, DataType::Float16})
+    expectCleanSpec("quantise",
+                    {{"elem", dtype},
+                     {"head_dim", GetParam()},
+                     {"mask_block_q", std::int64_t{128}},
+                     {"mask_block_kv", std::int64_t{64}},
+                     {"quantise_rows", std::int64_t{128}},
+                     {"quantise_ctas", std::int64_t{GetParam() > 128 ? 4 : 5}},
+                     {"split_means", std::int64_t{1}}});
+  for (DataType dtype : {DataType::BFloat16, DataType::Float16})
+    expectCleanSpec("quantise_survey",
+                    {{"elem", dtype},
+                     {"head_dim", GetParam()},
+                     {"mask_block_q", std::int64_t{128}},
+                     {"mask_block_kv", std::int64_t{64}},
+                     {"survey_rows", std::int64_t{128}},
+                     {"survey_ctas", std::int64_t{GetParam() > 128 ? 4 : 5}},
+                     {"split_means", std::int64_t{1}}});
+  expectCleanSpec(
+      "quantise_factors",
+      {{"factor_columns", static_cast<std::int64_t>(std::bit_ceil(
+                              static_cast<std::uint64_t>(GetParam())))},
+       {"factor_rows", std::int64_t{48}},
+       {"factor_warps", std::int64_t{16}},
+       {"head_rows", std::int64_t{1} << 24}});
+  EXPECT_EQ(assembled_, 2 * 4 * 3 + 2 * 3 + 2 + 2 + 1);
 }
 
 class OtherWidths : public KernelMatrix {};
