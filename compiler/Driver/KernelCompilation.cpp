@@ -181,11 +181,11 @@ std::vector<DataType> KernelCompilation::argumentElementTypes() {
     types.push_back(element.isBF16()        ? DataType::BFloat16
                     : element.isF16()       ? DataType::Float16
                     : element.isInteger(32) ? DataType::Int32
+                    : mlir::isa<mlir::Float8E4M3FNType>(element)
+                        ? DataType::Float8E4M3
                     // The TMA copies bytes, whatever they stand for.
-                    : element.isIntOrFloat() &&
-                            element.getIntOrFloatBitWidth() == 8
-                        ? DataType::Bool
-                        : DataType::Float32);
+                    : element.isInteger(8) ? DataType::Bool
+                                           : DataType::Float32);
   }
   return types;
 }

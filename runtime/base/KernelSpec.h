@@ -79,7 +79,8 @@ struct DynamicScratch {
 struct TensorMap {
   /// Number of the Tensor argument.
   int argument = 0;
-  /// Type of its elements: BFloat16, Float16 or Float32.
+  /// Type of its elements: BFloat16, Float16, Float32, or Float8E4M3 and Bool,
+  /// which are copied as bytes.
   DataType elementType = DataType::BFloat16;
   std::int64_t boxRows = 0;
   /// Elements; one swizzle span at most.

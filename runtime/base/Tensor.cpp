@@ -22,6 +22,7 @@ std::size_t dataTypeSize(DataType type) {
   case DataType::Float16:
     return 2;
   case DataType::Bool:
+  case DataType::Float8E4M3:
     return 1;
   }
   return 0;
@@ -39,6 +40,8 @@ const char *dataTypeName(DataType type) {
     return "int32";
   case DataType::Bool:
     return "bool";
+  case DataType::Float8E4M3:
+    return "float8_e4m3fn";
   }
   return "a data type out of range";
 }

@@ -21,7 +21,8 @@ constexpr std::array<std::pair<KernelArgument::Kind, const char *>, 3>
                        {KernelArgument::Kind::Float, "float"}}};
 
 constexpr std::array kMapTypes = {DataType::BFloat16, DataType::Float16,
-                                  DataType::Float32};
+                                  DataType::Float32, DataType::Float8E4M3,
+                                  DataType::Bool};
 
 Json toJson(const KernelArgument &argument) {
   const auto &[name, kind, rank, firstSlot] = argument;

@@ -4,6 +4,7 @@
 // bfloat16 is the upper half of a binary32).
 #include "tests/reference/Elements.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -22,6 +23,7 @@ std::int64_t elementSize(DataType type) {
   case DataType::Float16:
     return 2;
   case DataType::Bool:
+  case DataType::Float8E4M3:
     return 1;
   }
   return 0;
@@ -92,6 +94,34 @@ std::uint16_t encodeBrain(double value) {
                                     16);
 }
 
+/// E4M3 of the OCP 8-bit Floating Point Specification: bias 7, no infinity.
+double decodeEightBits(std::uint8_t bits) {
+  const int exponent = (bits >> 3) & 0xf;
+  const int fraction = bits & 7;
+  const double sign = (bits & 0x80) != 0 ? -1.0 : 1.0;
+  if (exponent == 0xf && fraction == 7)
+    return std::numeric_limits<double>::quiet_NaN();
+  if (exponent == 0)
+    return sign * std::ldexp(fraction, -9);
+  return sign * std::ldexp(8 + fraction, exponent - 10);
+}
+
+/// What is too large becomes the largest, 448.
+std::uint8_t encodeEightBits(double value) {
+  const std::uint8_t sign = std::signbit(value) ? 0x80 : 0;
+  if (std::isnan(value))
+    return 0x7f;
+  const double bounded = std::min(std::fabs(value), 448.0);
+  const double magnitude = roundToFormat(bounded, 3, -6);
+  if (magnitude < std::ldexp(1.0, -6)) // zero and subnormals
+    return static_cast<std::uint8_t>(
+        sign | static_cast<std::uint8_t>(std::ldexp(magnitude, 9)));
+  const int exponent = std::ilogb(magnitude);
+  const auto fraction =
+      static_cast<std::uint8_t>(std::ldexp(magnitude, 3 - exponent) - 8);
+  return static_cast<std::uint8_t>(sign | ((exponent + 7) << 3) | fraction);
+}
+
 } // namespace
 
 double loadElement(const void *address, DataType type) {
@@ -106,6 +136,8 @@ double loadElement(const void *address, DataType type) {
     return loadAs<std::int32_t>(address);
   case DataType::Bool:
     return loadAs<std::uint8_t>(address) != 0 ? 1 : 0;
+  case DataType::Float8E4M3:
+    return decodeEightBits(loadAs<std::uint8_t>(address));
   }
   return std::numeric_limits<double>::quiet_NaN();
 }
@@ -122,6 +154,8 @@ void storeElement(void *address, DataType type, double value) {
     return storeAs(address, static_cast<std::int32_t>(value));
   case DataType::Bool:
     return storeAs(address, static_cast<std::uint8_t>(value != 0 ? 1 : 0));
+  case DataType::Float8E4M3:
+    return storeAs(address, encodeEightBits(value));
   }
 }
 

@@ -13,7 +13,8 @@ namespace spargejit::reference {
 /// The element at `address` as float64; exact. Bool gives 0 or 1.
 double loadElement(const void *address, DataType type);
 
-/// Rounds to nearest, ties to even, overflow to infinity; NaN stays NaN.
+/// Rounds to nearest, ties to even, overflow to infinity (in eight bits, which
+/// have none, to the largest number); NaN stays NaN.
 void storeElement(void *address, DataType type, double value);
 
 /// What `value` becomes in `type`.

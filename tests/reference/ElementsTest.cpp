@@ -42,6 +42,26 @@ TEST(Elements, BrainHasTheEncodingsOfTruncatedFloats) {
   EXPECT_EQ(bitsOf(DataType::BFloat16, 1e5), 0x47c3);
 }
 
+TEST(Elements, EightBitsHaveTheEncodingsOfTheSpecification) {
+  constexpr DataType kType = DataType::Float8E4M3;
+  EXPECT_EQ(bitsOf(kType, 1.0), 0x38);
+  EXPECT_EQ(bitsOf(kType, -2.0), 0xc0);
+  EXPECT_EQ(bitsOf(kType, 448.0), 0x7e);
+  EXPECT_EQ(bitsOf(kType, 1e9), 0x7e);
+  EXPECT_EQ(bitsOf(kType, -kInfinity), 0xfe);
+  EXPECT_EQ(bitsOf(kType, 0x1p-6), 0x08);
+  EXPECT_EQ(bitsOf(kType, 0x1p-9), 0x01);
+  EXPECT_EQ(bitsOf(kType, 0x1p-10), 0x00);
+  EXPECT_EQ(bitsOf(kType, 3 * 0x1p-10), 0x02);
+  EXPECT_EQ(bitsOf(kType, 17.0), 0x58); // a tie: 16
+  EXPECT_EQ(bitsOf(kType, 19.0), 0x5a); // another: 20
+  EXPECT_TRUE(std::isnan(valueOf(kType, 0x7f)));
+  for (int bits = 0; bits < 0xff; ++bits)
+    if (bits != 0x7f)
+      EXPECT_EQ(bitsOf(kType, valueOf(kType, static_cast<std::uint16_t>(bits))),
+                bits);
+}
+
 TEST(Elements, TiesRoundToEven) {
   EXPECT_EQ(roundedTo(DataType::BFloat16, 1 + 0x1p-8), 1.0);
   EXPECT_EQ(roundedTo(DataType::BFloat16, 1 + 3 * 0x1p-8), 1 + 0x1p-6);

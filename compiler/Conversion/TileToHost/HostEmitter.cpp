@@ -219,7 +219,7 @@ void HostEmitter::emitSlice(tile::SliceOp op) {
   const Global &global = globals_[op.getSource()];
   tile::ViewType type = op.getResult().getType();
   View view;
-  view.elementType = type.getElementType();
+  view.elementType = storedType(type.getElementType());
   view.rank = type.getRank();
   Value offset = index(0);
   for (auto [i, position] : llvm::enumerate(op.getIndices()))

@@ -47,7 +47,8 @@ private:
     Value pointer;
     SmallVector<Value> sizes, strides;
   };
-  /// A window on its last dimensions. Rank 1: rows and rowStride only.
+  /// A window on its last dimensions. Rank 1: rows and rowStride only. The
+  /// element type is storedType().
   struct View {
     Type elementType;
     int64_t rank = 0;
@@ -116,6 +117,12 @@ private:
                 int64_t rows, Value limit,
                 function_ref<void(Value tileRow, Value valid, Value row)> body);
   Value convert(Value value, Type element);
+
+  // HostEightBits.cpp: f8E4M3FN, in memory alone.
+  /// What elements of a view are to LLVM, which has no floats of eight bits.
+  static Type storedType(Type element);
+  Value fromEightBits(Value bytes);
+  Value toEightBits(Value floats);
 
   // HostLists.cpp: block lists.
   LogicalResult emitAppendIndices(tile::AppendIndicesOp op);

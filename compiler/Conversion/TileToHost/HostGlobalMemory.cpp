@@ -20,12 +20,26 @@ Value HostEmitter::convert(Value value, Type element) {
   Type from = getElementTypeOrSelf(value.getType());
   if (from == element)
     return value;
+  if (from.isInteger(8))
+    return fromEightBits(value);
+  if (element.isInteger(8))
+    return toEightBits(value);
   Type type = element;
   if (auto vector = dyn_cast<VectorType>(value.getType()))
     type = vector.cloneWith(std::nullopt, element);
   if (from.getIntOrFloatBitWidth() < element.getIntOrFloatBitWidth())
     return arith::ExtFOp::create(b_, loc_, type, value);
   return arith::TruncFOp::create(b_, loc_, type, value);
+}
+
+/// Elements of eight bits become f32 on their way, and nothing else.
+static LogicalResult checkElements(Operation *op, tile::ViewType view,
+                                   RankedTensorType tile) {
+  if (isa<Float8E4M3FNType>(view.getElementType()) &&
+      !tile.getElementType().isF32())
+    return op->emitOpError()
+           << "expects a tile of f32 on the host, got " << tile;
+  return success();
 }
 
 /// Copies `columns` elements of one row of a matrix view to destination(c), or
@@ -93,6 +107,8 @@ void HostEmitter::copyRow(const View &view, Value valid, Value row,
 LogicalResult HostEmitter::emitLoad(tile::LoadOp op) {
   const View &view = views_[op.getView()];
   RankedTensorType type = tileType(op.getResult());
+  if (failed(checkElements(op, op.getView().getType(), type)))
+    return failure();
   Type element = type.getElementType();
   Value buffer = allocate(type);
   Value row = scalar(op.getRow()), column = scalar(op.getCol());
@@ -180,7 +196,7 @@ LogicalResult HostEmitter::emitGather(tile::GatherOp op) {
   Type element = type.getElementType();
   int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
   FailureOr<int64_t> block = constantBlock(op, op.getBlock(), rows);
-  if (failed(block))
+  if (failed(block) || failed(checkElements(op, op.getView().getType(), type)))
     return failure();
   if (cast<tile::LayoutAttr>(type.getEncoding()).getKind() !=
       tile::LayoutKind::Rows)
@@ -228,6 +244,8 @@ LogicalResult HostEmitter::emitStore(tile::StoreOp op) {
   const View &view = views_[op.getView()];
   RankedTensorType type = tileType(op.getValue());
   Type element = type.getElementType();
+  if (failed(checkElements(op, op.getView().getType(), type)))
+    return failure();
   FailureOr<Value> buffer = materialise(op.getValue());
   if (failed(buffer))
     return failure();
@@ -279,6 +297,10 @@ LogicalResult HostEmitter::emitStore(tile::StoreOp op) {
 
 LogicalResult HostEmitter::emitLoadScalar(tile::LoadScalarOp op) {
   const View &view = views_[op.getView()];
+  if (view.elementType != op.getType())
+    return op.emitOpError() << "expects elements of 16 bits or more on the "
+                               "host, got "
+                            << op.getType();
   Value position = mul(scalar(op.getIndex()), view.rowStride);
   Value from = pointerAt(view.pointer, view.elementType, position);
   scalars_.map(op.getResult(),

@@ -95,6 +95,7 @@ struct alignas(64) TensorMapBits {
 
 /// The enumerations of cuTensorMapEncodeTiled.
 namespace tensor_map {
+inline constexpr int kUint8 = 0;
 inline constexpr int kFloat16 = 6;
 inline constexpr int kFloat32 = 7;
 inline constexpr int kBFloat16 = 9;

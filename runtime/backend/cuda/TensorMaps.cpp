@@ -23,6 +23,9 @@ int elementCode(DataType type) {
     return tensor_map::kFloat16;
   case DataType::BFloat16:
     return tensor_map::kBFloat16;
+  case DataType::Float8E4M3:
+  case DataType::Bool:
+    return tensor_map::kUint8;
   default:
     return tensor_map::kFloat32;
   }

@@ -15,12 +15,21 @@
 
 namespace spargejit {
 
-/// Element types at the public surface.
-enum class DataType : std::uint8_t { Float32, BFloat16, Float16, Int32, Bool };
+/// Element types at the public surface. Float8E4M3 has four bits of exponent
+/// and three of mantissa, no infinity, and 448 for its largest number (OCP
+/// 8-bit Floating Point Specification, revision 1.0).
+enum class DataType : std::uint8_t {
+  Float32,
+  BFloat16,
+  Float16,
+  Int32,
+  Bool,
+  Float8E4M3
+};
 
-/// Bytes of one element: 4, 2, 2, 4, 1.
+/// Bytes of one element: 4, 2, 2, 4, 1, 1.
 SPARGEJIT_API std::size_t dataTypeSize(DataType type);
-/// "float32", "bfloat16", "float16", "int32", "bool".
+/// "float32", "bfloat16", "float16", "int32", "bool", "float8_e4m3fn".
 SPARGEJIT_API const char *dataTypeName(DataType type);
 
 enum class DeviceKind : std::uint8_t { Cpu, Cuda };

@@ -59,3 +59,21 @@ tile.kernel @narrow_values(%x: !tile.global<4 x bf16>) parameters [rows] grid %x
   // expected-error @below {{expects 32-bit elements, got '!tile.view<1 x bf16>'}}
   %0 = tile.load_values %view[%c0] otherwise %f0 : !tile.view<1 x bf16>, f32 -> tensor<16xf32>
 }
+
+// -----
+
+tile.kernel @tile_of_eight_bits(%x: !tile.global<4 x f8E4M3FN>) parameters [rows] grid %x by rows {
+  %c0 = arith.constant 0 : index
+  %view = tile.slice %x[%c0, %c0] : !tile.global<4 x f8E4M3FN> -> !tile.view<2 x f8E4M3FN>
+  // expected-error @below {{expects a tile of f32 on the host, got 'tensor<16x8xf8E4M3FN, #tile.layout<panels>>'}}
+  %a = tile.load %view[%c0, %c0] : !tile.view<2 x f8E4M3FN> -> tensor<16x8xf8E4M3FN>
+}
+
+// -----
+
+tile.kernel @scalar_of_eight_bits(%x: !tile.global<4 x f8E4M3FN>) parameters [rows] grid %x by rows {
+  %c0 = arith.constant 0 : index
+  %view = tile.slice %x[%c0, %c0, %c0] : !tile.global<4 x f8E4M3FN> -> !tile.view<1 x f8E4M3FN>
+  // expected-error @below {{expects elements of 16 bits or more on the host, got 'f8E4M3FN'}}
+  %a = tile.load_scalar %view[%c0] : !tile.view<1 x f8E4M3FN> -> f8E4M3FN
+}

@@ -30,6 +30,7 @@ std::int64_t elementBytes(DataType type) {
   case DataType::Float16:
     return 2;
   case DataType::Bool:
+  case DataType::Float8E4M3:
     return 1;
   }
   return 0;

@@ -96,11 +96,13 @@ TEST(DataType, HasSizesAndNames) {
   EXPECT_EQ(dataTypeSize(DataType::Float16), 2u);
   EXPECT_EQ(dataTypeSize(DataType::Int32), 4u);
   EXPECT_EQ(dataTypeSize(DataType::Bool), 1u);
+  EXPECT_EQ(dataTypeSize(DataType::Float8E4M3), 1u);
   EXPECT_STREQ(dataTypeName(DataType::Float32), "float32");
   EXPECT_STREQ(dataTypeName(DataType::BFloat16), "bfloat16");
   EXPECT_STREQ(dataTypeName(DataType::Float16), "float16");
   EXPECT_STREQ(dataTypeName(DataType::Int32), "int32");
   EXPECT_STREQ(dataTypeName(DataType::Bool), "bool");
+  EXPECT_STREQ(dataTypeName(DataType::Float8E4M3), "float8_e4m3fn");
 }
 
 } // namespace

@@ -67,6 +67,10 @@ TEST_F(TensorMapsTest, KnowsElementTypesAndSwizzles) {
   EXPECT_EQ(found_.elementType, tensor_map::kFloat32);
   EXPECT_EQ(found_.swizzle, tensor_map::kSwizzleNone);
   EXPECT_EQ(found_.strides[0], 864u);
+  map_.elementType = DataType::Float8E4M3; // bytes, whatever they stand for
+  ASSERT_TRUE(encode({0x7f0000001000, 2, 3, 200, 64, 38400, 64, 192, 1}).ok());
+  EXPECT_EQ(found_.elementType, tensor_map::kUint8);
+  map_.elementType = DataType::Float32;
   map_.swizzleBytes = 32;
   ASSERT_TRUE(encode(slots_).ok());
   EXPECT_EQ(found_.swizzle, tensor_map::kSwizzle32);
