@@ -90,12 +90,20 @@ Result<Engine::Call> Engine::begin(const CallTensors &tensors,
   auto problem = validateInputs(tensors, config, use);
   if (!problem.ok())
     return problem.status();
-  auto entry = devices_.find(problem->device);
+  return open(tensors, config, *problem);
+}
+
+Result<Engine::Call> Engine::open(const CallTensors &tensors,
+                                  const AttentionConfig &config,
+                                  const AttentionProblem &problem) {
+  auto entry = devices_.find(problem.device);
   if (!entry.ok())
     return Status(entry.status()).withContext("q.device");
-  if (Status status = (*entry)->device->checkSupport(*problem, config); !status)
+  if (Status status = (*entry)->device->checkSupport(problem, config); !status)
     return status;
-  Call call{tensors, config, *problem, **entry};
+  Call call{tensors, config, problem, **entry};
+  if (problem.kind.isEightBit())
+    call.form = plan::PlanForm::Rounding;
   if (!tensors.dO) // a backward pass has those of its forward pass
     call.tensors.lists = config.lists;
   return call;
@@ -105,7 +113,7 @@ Result<Engine::Plan> Engine::findPlan(const Call &call) {
   auto method = methods_.find(call.config.method);
   if (!method.ok())
     return method.status();
-  auto plan = plans_.get(**method);
+  auto plan = plans_.get(**method, call.form);
   if (!plan.ok())
     return nameCommand(plan.status(), call.config, call.problem.kind,
                        call.device().target());

@@ -79,6 +79,13 @@ Status Engine::attentionForwardInto(const AttentionForward &into,
 }
 
 Result<Engine::PassPlans> Engine::findPassPlans(Call &call) {
+  Checks checks;
+  checks.supported(!call.problem.kind.isEightBit(),
+                   "config.precision: expected inputs in a backward pass, for "
+                   "no kernel of gradients reads eight bits, got {}",
+                   precisionName(call.config.precision));
+  if (!checks.ok())
+    return std::move(checks).status();
   auto forward = findPlan(call);
   if (!forward.ok())
     return forward.status();

@@ -8,8 +8,10 @@
 #include "runtime/api/device/DeviceTable.h"
 #include "runtime/plan/MethodLibrary.h"
 #include "runtime/plan/PlanCache.h"
+#include "runtime/plan/QuantisedPlan.h"
 #include "spargejit/attention.h"
 #include "spargejit/distillation.h"
+#include "spargejit/quantised.h"
 #include "spargejit/training.h"
 
 namespace spargejit::api {
@@ -70,6 +72,20 @@ public:
                                               const TensorView &v,
                                               const AttentionConfig &config);
 
+  Result<QuantisedTensors> quantise(const TensorView &q, const TensorView &k,
+                                    const TensorView &v,
+                                    const AttentionConfig &config);
+  Status quantiseInto(const QuantisedTensors &into, const TensorView &q,
+                      const TensorView &k, const TensorView &v,
+                      const AttentionConfig &config);
+  Result<Tensor> attentionQuantised(const QuantisedTensors &tensors,
+                                    const AttentionConfig &config,
+                                    const AttentionOutputs &outputs);
+  Status attentionQuantisedInto(const TensorView &o,
+                                const QuantisedTensors &tensors,
+                                const AttentionConfig &config,
+                                const AttentionOutputs &outputs);
+
   Status distillationLoss(const TensorView &loss, const TensorView *gradient,
                           const TensorView &student, const TensorView &teacher,
                           const DistillationConfig &config);
@@ -111,6 +127,8 @@ private:
     const AttentionConfig &config;
     plan::AttentionProblem problem;
     DeviceTable::Entry &entry;
+    /// What the attention reads.
+    plan::PlanForm form = plan::PlanForm::AsWritten;
     /// Where lists that are handed out go; null for new memory.
     const BlockLists *listMemory = nullptr;
     CallDevice &device() const { return *entry.device; }
@@ -118,6 +136,15 @@ private:
 
   Result<Call> begin(const CallTensors &tensors, const AttentionConfig &config,
                      MemoryUse use);
+  /// A call whose problem is checked.
+  Result<Call> open(const CallTensors &tensors, const AttentionConfig &config,
+                    const plan::AttentionProblem &problem);
+  /// A call with tensors of eight bits, as far as it is checked without o.
+  Result<Call> beginQuantised(const QuantisedTensors &tensors,
+                              const AttentionConfig &config,
+                              const AttentionOutputs &outputs);
+  /// Rounds the tensors of a call.
+  Status roundInto(Call &call, const QuantisedTensors &into);
   Result<Plan> findPlan(const Call &call);
   Result<std::shared_ptr<const PreparedPlan>>
   findPrepared(const Call &call, const Plan &plan, PlanScope scope,

@@ -57,6 +57,15 @@ void setCallerMemory(const MethodPlan &plan,
                             std::pair(ValueKind::DValue, tensors.dV)})
     if (view)
       values.setAll(plan, kind, *view);
+  for (auto [kind, view] :
+       {std::pair(ValueKind::QuantisedQuery, tensors.eightQ),
+        std::pair(ValueKind::QuantisedKey, tensors.eightK),
+        std::pair(ValueKind::QuantisedValue, tensors.eightV),
+        std::pair(ValueKind::ValueScales, tensors.vScales),
+        std::pair(ValueKind::QueryFactors, tensors.qFactors),
+        std::pair(ValueKind::KeyFactors, tensors.kFactors)})
+    if (view)
+      values.setAll(plan, kind, *view);
   if (int attended = plan::attendedLists(plan); lists && attended >= 0)
     setLists(values, attended, *lists);
   for (std::size_t i = 0; i < plan.values.size(); ++i) {

@@ -12,11 +12,15 @@ std::string compileCommand(const std::string &method,
                            bool isBackward) {
   return fmt::format(
       "spargejit compile method:{} --arch {} --head-dim {} "
-      "--dtype {} --mask-block {}x{}{}{}{}{} -o DIR",
+      "--dtype {} --mask-block {}x{}{}{}{}{}{} -o DIR",
       method, target.architecture, kind.headDim, dataTypeName(kind.dtype),
       kind.maskBlockQ, kind.maskBlockKv, kind.causal ? " --causal" : "",
       kind.longRows ? " --long-rows" : "",
-      kind.hasDense ? " --dense-tokens" : "", isBackward ? " --backward" : "");
+      kind.hasDense ? " --dense-tokens" : "",
+      kind.isEightBit()
+          ? fmt::format(" --precision {}", precisionName(kind.precision))
+          : "",
+      isBackward ? " --backward" : "");
 }
 
 Status nameCommand(Status status, const AttentionConfig &config,

@@ -39,6 +39,7 @@ std::size_t PreparedPlans::KeyHash::operator()(const Key &key) const {
         static_cast<std::int64_t>(key.kind.causal),
         static_cast<std::int64_t>(key.kind.longRows),
         static_cast<std::int64_t>(key.kind.hasDense),
+        static_cast<std::int64_t>(key.kind.precision),
         static_cast<std::int64_t>(key.scope),
         static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(key.tuned))})
     // The odd number is 2^64 over the golden ratio, which spreads small parts.

@@ -64,6 +64,9 @@ void checkSettings(Checks &checks, const AttentionConfig &config) {
                   config.maskBlockKv == 64 || config.maskBlockKv == 128,
               "config.maskBlockKv: expected 16, 32, 64 or 128, got {}",
               config.maskBlockKv);
+  checks.that(config.precision <= Precision::Fp8Fast,
+              "config.precision: expected a Precision, got the number {}",
+              static_cast<int>(config.precision));
   double scale = config.softmaxScale.value_or(1);
   checks.that(std::isfinite(static_cast<float>(scale)),
               "config.softmaxScale: expected a finite float32, got {}", scale);
@@ -140,6 +143,7 @@ void checkApartFromInputs(Checks &checks, const char *name,
   checkApart(checks, name, view, "q", tensors.q);
   checkApart(checks, name, view, "k", tensors.k);
   checkApart(checks, name, view, "v", tensors.v);
+  checkApart(checks, name, view, "tensors.vScales", tensors.vScales);
   for (auto [other, values] :
        {std::pair("config.topKByHead", &config.topKByHead),
         std::pair("config.topPByHead", &config.topPByHead)})
@@ -182,7 +186,13 @@ Result<AttentionProblem> validateInputs(const CallTensors &tensors,
     checkByHead(checks, "config.topPByHead", config.topPByHead, q, use);
   if (!checks.ok())
     return std::move(checks).status();
-  return makeProblem(q, k, config);
+  AttentionProblem problem = makeProblem(q, k, config);
+  // Selection alone has one precision.
+  if (tensors.v)
+    problem.kind.precision = config.precision;
+  if (Status status = validatePrecision(problem, config); !status)
+    return status;
+  return problem;
 }
 
 Status validateOutputs(const CallTensors &tensors,

@@ -6,6 +6,7 @@
 #include "runtime/base/MethodPlan.h"
 #include "runtime/plan/AttentionProblem.h"
 #include "spargejit/attention.h"
+#include "spargejit/quantised.h"
 
 #include <string>
 
@@ -20,6 +21,14 @@ struct CallTensors {
   const TensorView *lse = nullptr;
   /// Lists that come with the call.
   const BlockLists *lists = nullptr;
+  /// Of a call with q, k and v in eight bits (q, k and v are these then), and
+  /// of one that makes them.
+  const TensorView *eightQ = nullptr;
+  const TensorView *eightK = nullptr;
+  const TensorView *eightV = nullptr;
+  const TensorView *vScales = nullptr;
+  const TensorView *qFactors = nullptr;
+  const TensorView *kFactors = nullptr;
   /// Of a backward pass, which only reads o and lse.
   const TensorView *dO = nullptr;
   const TensorView *dLse = nullptr;
@@ -37,6 +46,16 @@ enum class MemoryUse { Used, Ignored };
 Result<plan::AttentionProblem> validateInputs(const CallTensors &tensors,
                                               const AttentionConfig &config,
                                               MemoryUse use);
+
+/// What config.precision asks of a problem: Unsupported for its data type, and
+/// for settings that go with other precisions only.
+Status validatePrecision(const plan::AttentionProblem &problem,
+                         const AttentionConfig &config);
+
+/// validateInputs() of a call with tensors of eight bits.
+Result<plan::AttentionProblem>
+validateQuantised(const QuantisedTensors &tensors,
+                  const AttentionConfig &config);
 
 /// Checks o and lse: shape, dtype, strides, and that they overlap neither each
 /// other nor an input.

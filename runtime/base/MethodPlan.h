@@ -41,6 +41,18 @@ struct PlanValue {
     Unkept,      ///< int32 [batch, 1, qHeads]: blocks of rows without a place
     Kept,        ///< score gradients kept between launches, of as many heads
                  ///< at a time as AttentionProblem::keptHeads says
+    // Of attention in eight bits (runtime/plan/QuantisedPlan.h), which no
+    // method names.
+    QuantisedQuery, ///< q in eight bits
+    QuantisedKey,   ///< k in eight bits
+    QuantisedValue, ///< v in eight bits, on a GPU as an image
+    QueryPeaks,     ///< float32 [batch, qHeads, blocks, headDim], largest |q|
+    KeyPeaks,       ///< the same of k, with kvHeads
+    ValuePeaks,     ///< the same of v
+    QueryFactors,   ///< float32 [batch, qHeads], what q is multiplied with
+    KeyFactors,     ///< the same of k, with kvHeads
+    ValueFactors,   ///< float32 [batch, kvHeads, headDim], the same of v
+    ValueScales,    ///< 1 / ValueFactors
   };
   Kind kind = Kind::Query;
   /// Scalar: "top_k" (share of key blocks), "top_p" (probability mass).

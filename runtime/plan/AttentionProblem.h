@@ -3,7 +3,7 @@
 // AttentionProblem: what the caller asked, checked and without tensors' memory.
 #pragma once
 
-#include "spargejit/tensor.h"
+#include "spargejit/attention.h"
 
 #include <array>
 #include <cstdint>
@@ -22,6 +22,14 @@ constexpr bool isLongRow(std::int64_t kvBlocks, std::int64_t headDim) {
   return kvBlocks > (headDim > 128 ? 5120 : 6144);
 }
 
+/// Rows that share a peak (QuantisedPlan.h).
+inline constexpr std::int64_t kPeakRows = 128;
+
+/// Keys of a column of core matrices in the image of v that Hopper's tensor
+/// cores read (kernels_ir/kernels/sm90/quantise_values.mlir), and its bytes.
+inline constexpr std::int64_t kImageKeys = 16;
+inline constexpr std::int64_t kImageCoreBytes = 128;
+
 /// The part of a problem that decides code. Problems of one class share their
 /// plan and its kernels, whatever their lengths.
 struct ProblemClass {
@@ -35,6 +43,10 @@ struct ProblemClass {
   bool longRows = false;
   /// Some blocks are kept whatever is selected (AttentionProblem::dense).
   bool hasDense = false;
+  /// Of the attention; selection has one.
+  Precision precision = Precision::Inputs;
+
+  bool isEightBit() const { return precision != Precision::Inputs; }
 
   friend bool operator==(const ProblemClass &, const ProblemClass &) = default;
 };

@@ -7,6 +7,7 @@
 #include "runtime/plan/KeptGradients.h"
 
 #include <bit>
+#include <optional>
 
 namespace spargejit::plan {
 
@@ -70,6 +71,48 @@ private:
   bool overflow_ = false;
 };
 
+struct Shape {
+  DataType dtype;
+  int rank;
+  std::array<std::int64_t, TensorView::kMaxRank> sizes;
+};
+
+/// Of what attention in eight bits has between launches.
+std::optional<Shape> eightBitShape(PlanValue::Kind kind,
+                                   const AttentionProblem &problem) {
+  using Kind = PlanValue::Kind;
+  constexpr DataType kNarrow = DataType::Float8E4M3, kWide = DataType::Float32;
+  const std::int64_t batch = problem.batch, headDim = problem.kind.headDim;
+  const std::int64_t qHeads = problem.qHeads, kvHeads = problem.kvHeads;
+  switch (kind) {
+  case Kind::QuantisedQuery:
+    return Shape{kNarrow, 4, {batch, qHeads, problem.qLen, headDim}};
+  case Kind::QuantisedKey:
+    return Shape{kNarrow, 4, {batch, kvHeads, problem.kvLen, headDim}};
+  case Kind::QuantisedValue:
+    return Shape{kNarrow, 4, quantisedValueSizes(problem)};
+  case Kind::QueryPeaks:
+    return Shape{kWide,
+                 4,
+                 {batch, qHeads, blockCount(problem.qLen, kPeakRows), headDim}};
+  case Kind::KeyPeaks:
+  case Kind::ValuePeaks:
+    return Shape{
+        kWide,
+        4,
+        {batch, kvHeads, blockCount(problem.kvLen, kPeakRows), headDim}};
+  case Kind::QueryFactors:
+    return Shape{kWide, 2, {batch, qHeads}};
+  case Kind::KeyFactors:
+    return Shape{kWide, 2, {batch, kvHeads}};
+  case Kind::ValueFactors:
+  case Kind::ValueScales:
+    return Shape{kWide, 3, {batch, kvHeads, headDim}};
+  default:
+    return std::nullopt;
+  }
+}
+
 void packTensor(const TensorView &view, int rank, std::int64_t *slots) {
   *slots++ = std::bit_cast<std::int64_t>(view.data);
   for (int i = 0; i < rank; ++i) {
@@ -95,6 +138,17 @@ void ValueTensors::setAll(const MethodPlan &plan, PlanValue::Kind kind,
   for (std::size_t i = 0; i < plan.values.size(); ++i)
     if (plan.values[i].kind == kind)
       at(static_cast<int>(i)) = view;
+}
+
+std::array<std::int64_t, TensorView::kMaxRank>
+quantisedValueSizes(const AttentionProblem &problem) {
+  if (problem.device.kind == DeviceKind::Cpu)
+    return {problem.batch, problem.kvHeads, problem.kvLen,
+            problem.kind.headDim};
+  return {problem.batch, problem.kvHeads,
+          blockCount(problem.kvLen, kImageKeys) *
+              (problem.kind.headDim / 8 + 1),
+          kImageCoreBytes};
 }
 
 Result<std::int64_t> placeWorkspace(const MethodPlan &plan,
@@ -153,8 +207,10 @@ Result<std::int64_t> placeWorkspace(const MethodPlan &plan,
                    {keptHeadsOfQ(problem), problem.keptRoom,
                     problem.kind.maskBlockQ * problem.kind.maskBlockKv, 0});
       break;
-    default:
-      break; // the caller's memory, or a number
+    default: // the caller's memory, or a number
+      if (auto shape = eightBitShape(plan.values[i].kind, problem))
+        placer.place(tensors.at(value), shape->dtype, shape->rank,
+                     shape->sizes);
     }
   }
   if (placer.overflow())

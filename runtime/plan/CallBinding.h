@@ -53,7 +53,14 @@ private:
   TensorView tickets_, progress_;
 };
 
-/// Gives every pooled tensor, block list and delta that is still absent its
+/// Sizes of v in eight bits: on the CPU those of v; on a GPU [batch, kvHeads,
+/// cores, 128], the core matrices of eight channels and sixteen keys, those of
+/// eight rows of ones behind each sixteen keys'.
+std::array<std::int64_t, TensorView::kMaxRank>
+quantisedValueSizes(const AttentionProblem &problem);
+
+/// Gives every pooled tensor, block list, delta and tensor of eight bits, with
+/// what belongs to it, that is still absent its
 /// place after `base`, each 64-byte aligned, and returns the bytes that all of
 /// them take. With a null `base` only the sum is formed. OutOfResources when it
 /// does not fit 63 bits.

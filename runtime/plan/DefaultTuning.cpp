@@ -6,6 +6,7 @@
 #include "runtime/plan/BackwardTuning.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace spargejit::plan {
@@ -13,6 +14,9 @@ namespace spargejit::plan {
 namespace {
 
 using Tuning = std::map<std::string, std::int64_t>;
+
+/// More blocks than a head can have.
+constexpr std::int64_t kHeadRows = std::int64_t{1} << 24;
 
 /// One block of query rows per program, and key tiles wide enough to gather
 /// several narrow mask blocks. For the gradients of k and v one key block per
@@ -105,15 +109,57 @@ Tuning sm90Tuning(const ProblemClass &kind, bool hasLists) {
           {"consumer_registers", tileQ > 128 ? 160 : 232}};
 }
 
+/// Attention in eight bits, by what was fastest in
+/// bench/results/2026-11-30-h200-attention-fp8.md. Scores in float32 take twice
+/// the registers of those in float16, and a causal mask some more. The launches
+/// that round have a warp for each of q, k and v.
+Tuning sm90EightBitTuning(const ProblemClass &kind, bool hasLists) {
+  constexpr std::int64_t kRowsPerWarp = 16;
+  const bool isExact = kind.precision == Precision::Fp8Exact;
+  const bool isWide = kind.headDim == 128;
+  const std::int64_t tileQ = hasLists ? kind.maskBlockQ : 128;
+  const std::int64_t tileKv = !isExact ? 192 : kind.causal && isWide ? 96 : 128;
+  const std::int64_t keyBox =
+      hasLists ? std::gcd(tileKv, kind.maskBlockKv) : tileKv;
+  const auto headDim = static_cast<std::uint64_t>(kind.headDim);
+  return {
+      {"tile_q", tileQ},
+      {"tile_kv", tileKv},
+      {"key_box", keyBox},
+      {"boxes", tileKv / keyBox},
+      {"value_dim", kind.headDim},
+      {"value_rows", kind.headDim + 8},
+      {"swizzle_bytes", std::int64_t{1} << std::countr_zero(headDim | 128U)},
+      {"q_stages", 2},
+      {"k_stages", isExact && isWide ? 4 : 3},
+      {"v_stages", 3},
+      {"consumer_warps", tileQ / kRowsPerWarp},
+      {"producer_registers", 40},
+      {"consumer_registers", 232},
+      // Six leave a lane 4 bytes too few there.
+      {"survey_ctas", kind.headDim == 64 ? 5 : 6},
+      {"quantise_rows", 128},
+      {"quantise_ctas", 6},
+      {"factor_columns", static_cast<std::int64_t>(std::bit_ceil(headDim))},
+      {"factor_warps", 16},
+      {"factor_rows", 3 * 16}};
+}
+
 } // namespace
 
 Tuning defaultTuning(const ProblemClass &kind, const Target &target,
                      bool hasLists, bool hasPlaces) {
-  if (target.architecture != "sm_90a")
-    return portableTuning(kind, hasLists);
-  Tuning tuning = sm90Tuning(kind, hasLists);
-  tuning.merge(sm90SelectionTuning(kind));
-  tuning.merge(sm90BackwardTuning(kind, hasLists, hasPlaces));
+  Tuning tuning;
+  if (target.architecture != "sm_90a") {
+    tuning = portableTuning(kind, hasLists);
+  } else {
+    tuning = kind.isEightBit() ? sm90EightBitTuning(kind, hasLists)
+                               : sm90Tuning(kind, hasLists);
+    tuning.merge(sm90SelectionTuning(kind));
+    tuning.merge(sm90BackwardTuning(kind, hasLists, hasPlaces));
+  }
+  if (kind.isEightBit())
+    tuning.merge(Tuning{{"survey_rows", kPeakRows}, {"head_rows", kHeadRows}});
   return tuning;
 }
 

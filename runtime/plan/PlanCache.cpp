@@ -39,4 +39,17 @@ PlanCache::get(const MethodText &method) {
   });
 }
 
+Result<std::shared_ptr<const MethodPlan>>
+PlanCache::get(const MethodText &method, PlanForm form) {
+  if (form == PlanForm::AsWritten)
+    return get(method);
+  using Outcome = Result<std::shared_ptr<const MethodPlan>>;
+  return forms_.get({method.digest, form}, [&]() -> Outcome {
+    auto plan = get(method);
+    if (!plan.ok() || (*plan)->isBackward())
+      return plan;
+    return std::make_shared<const MethodPlan>(withForm(**plan, form));
+  });
+}
+
 } // namespace spargejit::plan

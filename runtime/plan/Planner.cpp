@@ -66,23 +66,18 @@ bool bindsAny(const MethodPlan &plan, const PlanLaunch &launch,
                      });
 }
 
+/// Whether a value takes part in attention in eight bits.
+bool isOfEightBits(const PlanValue &value) {
+  return value.kind >= ValueKind::QuantisedQuery &&
+         value.kind <= ValueKind::ValueScales;
+}
+
 /// What the problem and the launch say, without the method's own parameters.
 ParameterMap problemParameters(const MethodPlan &plan, const PlanLaunch &launch,
                                const ProblemClass &kind, const Target &target) {
-  ParameterMap known;
-  const bool hasLists = bindsAny(plan, launch, isBlockLists);
-  const bool hasPlaces = bindsAny(plan, launch, isPlaces);
-  for (const auto &[name, value] :
-       defaultTuning(kind, target, hasLists, hasPlaces))
-    known[name] = value;
-  known["elem"] = kind.dtype;
-  known["head_dim"] = kind.headDim;
-  known["mask_block_q"] = kind.maskBlockQ;
-  known["mask_block_kv"] = kind.maskBlockKv;
-  known["causal"] = std::int64_t{kind.causal};
-  known["has_dense"] = std::int64_t{kind.hasDense};
-  known["has_lists"] = std::int64_t{hasLists};
-  known["has_places"] = std::int64_t{hasPlaces};
+  ParameterMap known =
+      classParameters(kind, target, bindsAny(plan, launch, isBlockLists),
+                      bindsAny(plan, launch, isPlaces));
   // Whoever pools for select_blocks alone writes what that one multiplies.
   known["split_means"] =
       std::int64_t{std::ranges::none_of(plan.launches, &PlanLaunch::isCustom)};
@@ -102,12 +97,21 @@ int rankOf(const PlanValue &value, int part) {
     return 0;
   if (isListPair(value))
     return part == 0 ? 4 : 3;
-  return value.kind == ValueKind::Lse || value.kind == ValueKind::DLse ||
-                 value.kind == ValueKind::Delta ||
-                 value.kind == ValueKind::Unkept ||
-                 value.kind == ValueKind::Kept
-             ? 3
-             : 4;
+  switch (value.kind) {
+  case ValueKind::QueryFactors:
+  case ValueKind::KeyFactors:
+    return 2;
+  case ValueKind::Lse:
+  case ValueKind::DLse:
+  case ValueKind::Delta:
+  case ValueKind::Unkept:
+  case ValueKind::Kept:
+  case ValueKind::ValueFactors:
+  case ValueKind::ValueScales:
+    return 3;
+  default:
+    return 4;
+  }
 }
 
 /// "k_values" and "p_values" are the values by head of what the launch binds to
@@ -121,13 +125,16 @@ ArgumentSource valuesByHead(const MethodPlan &plan, const PlanLaunch &launch,
 }
 
 /// Pooling counts its progress where one launch reads all that it pools, waits
-/// for it by head and leaves the counters at 0: select_blocks.
-ArgumentSource progressOf(const MethodPlan &plan) {
+/// for it by head and leaves the counters at 0: select_blocks. Whatever else a
+/// launch makes nobody would wait for.
+ArgumentSource progressOf(const MethodPlan &plan, const PlanLaunch &launch) {
+  if (launch.kernel != "pool" && launch.kernel != "select_blocks")
+    return {};
   std::size_t pools = 0, readers = 0;
-  for (const PlanLaunch &launch : plan.launches) {
-    pools += launch.kernel == "pool";
-    readers += launch.kernel == "select_blocks";
-    if (launch.isCustom())
+  for (const PlanLaunch &other : plan.launches) {
+    pools += other.kernel == "pool";
+    readers += other.kernel == "select_blocks";
+    if (other.isCustom())
       return {};
   }
   if (pools != 1 || readers != 1)
@@ -146,7 +153,7 @@ Result<ArgumentSource> impliedSource(const MethodPlan &plan,
     return ArgumentSource{Source::Tickets};
   if (argument.kind == Argument::Tensor && argument.name == "progress" &&
       argument.rank == 1)
-    return progressOf(plan);
+    return progressOf(plan, launch);
   if (argument.kind == Argument::Tensor && argument.rank == 3 &&
       (argument.name == "k_values" || argument.name == "p_values"))
     return valuesByHead(plan, launch, argument);
@@ -212,6 +219,31 @@ Result<ArgumentSource> listedSource(const MethodPlan &plan,
 }
 
 } // namespace
+
+std::map<std::string, ParameterValue> classParameters(const ProblemClass &kind,
+                                                      const Target &target,
+                                                      bool hasLists,
+                                                      bool hasPlaces) {
+  ParameterMap known;
+  for (const auto &[name, value] :
+       defaultTuning(kind, target, hasLists, hasPlaces))
+    known[name] = value;
+  known["elem"] = kind.dtype;
+  known["head_dim"] = kind.headDim;
+  known["mask_block_q"] = kind.maskBlockQ;
+  known["mask_block_kv"] = kind.maskBlockKv;
+  known["causal"] = std::int64_t{kind.causal};
+  known["has_dense"] = std::int64_t{kind.hasDense};
+  known["has_lists"] = std::int64_t{hasLists};
+  known["has_places"] = std::int64_t{hasPlaces};
+  if (!kind.isEightBit())
+    return known;
+  const bool isExact = kind.precision == Precision::Fp8Exact;
+  known["score"] = isExact ? DataType::Float32 : DataType::Float16;
+  known["half"] = std::int64_t{!isExact};
+  known["fast"] = std::int64_t{kind.precision == Precision::Fp8Fast};
+  return known;
+}
 
 std::int64_t keptBlocks(double share, std::int64_t kvBlocks) {
   auto blocks =
@@ -290,7 +322,7 @@ Result<std::vector<ArgumentSource>> bindArguments(const MethodPlan &plan,
 bool isSelection(const MethodPlan &plan, const PlanLaunch &launch) {
   return !bindsAny(plan, launch, [](const PlanValue &value) {
     return value.kind == ValueKind::Value || value.kind == ValueKind::Output ||
-           value.kind == ValueKind::Lse;
+           value.kind == ValueKind::Lse || isOfEightBits(value);
   });
 }
 

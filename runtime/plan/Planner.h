@@ -10,9 +10,19 @@
 #include "runtime/base/MethodPlan.h"
 #include "runtime/plan/AttentionProblem.h"
 
+#include <map>
+#include <string>
 #include <vector>
 
 namespace spargejit::plan {
+
+/// What a class of problems says about the parameters of kernels, the default
+/// tuning with it, for a launch that visits listed key blocks (`hasLists`) or
+/// keeps score gradients (`hasPlaces`).
+std::map<std::string, ParameterValue> classParameters(const ProblemClass &kind,
+                                                      const Target &target,
+                                                      bool hasLists,
+                                                      bool hasPlaces = false);
 
 /// The spec of one launch: a value for each parameter that the kernel text
 /// declares, taken from the problem (elem, head_dim, mask_block_q,
@@ -57,7 +67,7 @@ Result<std::vector<ArgumentSource>> bindArguments(const MethodPlan &plan,
                                                   const LaunchInfo &info);
 
 /// True for a launch that takes part in making block lists: it touches neither
-/// v nor the results of attention.
+/// v nor the results of attention, and rounds nothing to eight bits.
 bool isSelection(const MethodPlan &plan, const PlanLaunch &launch);
 
 /// True for a launch that knows where score gradients are kept.

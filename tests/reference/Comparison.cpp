@@ -79,6 +79,46 @@ ErrorBounds attentionBounds(DataType type, double largestScore) {
   return bounds;
 }
 
+// Eight bits. Rounding to three bits of mantissa is off by up to 2^-4 of a
+// number, uniformly within its octave: 2.6e-2 in L2 (a model on the CPU and an
+// H200 agree: bench/results/2026-11-30-h200-attention-fp8.md). Weights have
+// that error each, independently, and where values have no mean, o has it too;
+// where they have, normalising takes most of it out. A mantissa that is linear
+// between powers of two adds up to 6 %: 3.1e-2 together. Few keys average less,
+// for which the bounds leave half as much again.
+//
+// Against what was rounded: v adds its 2.6e-2, and a score is off by sqrt(2)
+// 2.6e-2 of itself, which a weight is off by in turn.
+namespace {
+
+constexpr double kRoundingError = 2.6e-2, kLinearError = 3.1e-2;
+
+double weightError(Precision precision) {
+  return precision == Precision::Fp8Fast ? kLinearError : kRoundingError;
+}
+
+ErrorBounds boundsOf(double relativeL2) {
+  // The largest of thousands of normally distributed errors.
+  return {1.5 * relativeL2, 4 * relativeL2, 2.25 * relativeL2 * relativeL2};
+}
+
+} // namespace
+
+ErrorBounds eightBitBounds(Precision precision) {
+  return boundsOf(weightError(precision));
+}
+
+ErrorBounds eightBitBoundsOfOriginal(Precision precision, double scoreSpread) {
+  return boundsOf(std::hypot(weightError(precision), kRoundingError,
+                             std::sqrt(2) * kRoundingError * scoreSpread));
+}
+
+// A weight that stands alone is off by up to half a unit of its last bit, 2^-4,
+// and with a linear mantissa by 6 % more.
+double eightBitLseBound(Precision precision) {
+  return precision == Precision::Fp8Fast ? 0.13 : 0.065;
+}
+
 // lse = m + ln l: the error of a score (above, near 4e-6 at worst for
 // unit-variance inputs) averaged by softmax, plus u32·|lse| for the last
 // addition, |lse| <= max|s| + ln(keys) with ln(keys) <= 12. Scores themselves

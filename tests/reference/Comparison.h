@@ -4,7 +4,7 @@
 // bounds.
 #pragma once
 
-#include "spargejit/tensor.h"
+#include "spargejit/attention.h"
 
 #include <cstdint>
 #include <string>
@@ -32,6 +32,17 @@ ErrorBounds attentionBounds(DataType type, double largestScore = 0);
 /// Largest |actual - expected| of lse; `largestScore` is the largest magnitude
 /// of a scaled score in the case.
 double lseBound(DataType type, double largestScore);
+
+/// Bounds for o of a call in eight bits, against attention of q, k and v as
+/// they are rounded.
+ErrorBounds eightBitBounds(Precision precision);
+
+/// The same against q, k and v as they are before; `scoreSpread` is the
+/// standard deviation of a row's scaled scores.
+ErrorBounds eightBitBoundsOfOriginal(Precision precision, double scoreSpread);
+
+/// Largest |actual - expected| of lse against attention of the rounded inputs.
+double eightBitLseBound(Precision precision);
 
 /// Largest |actual - expected|_2 of a gradient as a share of the larger of
 /// |expected|_2 and the L2 norm of all terms that it sums (Gradients, in

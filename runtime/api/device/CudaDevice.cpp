@@ -148,6 +148,13 @@ Status CudaDevice::checkSupport(const plan::AttentionProblem &problem,
                    "config.softmaxScale: expected a number above 0 on {}, got "
                    "{}",
                    architecture, problem.softmaxScale);
+  if (problem.kind.isEightBit())
+    checks.supported(problem.kind.headDim == 64 || problem.kind.headDim == 96 ||
+                         problem.kind.headDim == 128,
+                     "q.sizes[3]: expected a headDim of 64, 96 or 128 with "
+                     "config.precision {} on {}, got {}",
+                     precisionName(config.precision), architecture,
+                     problem.kind.headDim);
   if (config.blockMask && config.blockMask->rank == 4)
     checks.supported(config.blockMask->strides[3] == 1 ||
                          config.blockMask->sizes[3] <= 1,

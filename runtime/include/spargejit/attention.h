@@ -43,6 +43,26 @@ struct TokenRange {
   std::int64_t end = 0;
 };
 
+/// In what attention computes. `Inputs` is the type of q, k and v, with sums
+/// and softmax in float32. The others round q, k and v to eight bits
+/// (Float8E4M3) inside the call, and the softmax's weights too, for the tensor
+/// cores of Hopper, which are twice as fast then; scores and weights are
+///
+///   Fp8Exact     float32, 2^x within 1.3 %
+///   Fp8Balanced  float16, the same
+///   Fp8Fast      float16, 2^x with a mantissa that is linear between powers of
+///                two (Schraudolph, Neural Computation 11(4), 1999)
+///
+/// On real inputs rounding q, k and v costs 0.011 to 0.037 of relative L1 where
+/// every key is attended to, less than 0.01 beside what leaving blocks out
+/// costs, and between the three lies 0.0003 (docs/eight_bits.md): Fp8Fast is
+/// the one to take. With float16 scores, a product softmaxScale · q·k beyond
+/// 5675 is infinite.
+enum class Precision : std::uint8_t { Inputs, Fp8Exact, Fp8Balanced, Fp8Fast };
+
+/// "inputs", "fp8_exact", "fp8_balanced", "fp8_fast".
+SPARGEJIT_API const char *precisionName(Precision precision);
+
 /// Everything about a call that is not a tensor.
 struct AttentionConfig {
   /// A method that is built in ("dense", "block_sparse", "topk", "topp",
@@ -82,6 +102,11 @@ struct AttentionConfig {
   /// infinite reaches rows that do not see it, where one of its tile does:
   /// weights of 0 are multiplied.
   bool causal = false;
+
+  /// With another one than Inputs, q, k and v are bfloat16 or float16, headDim
+  /// is 64, 96 or 128 on a GPU, `tune` is Off, and there is no backward pass:
+  /// Unsupported names which. Selection is the same with all of them.
+  Precision precision = Precision::Inputs;
 
   /// Factor on q·kᵀ before the softmax; 1/sqrt(headDim) when not set. Any
   /// finite value, negative and zero included.

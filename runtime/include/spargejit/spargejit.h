@@ -7,6 +7,7 @@
 #include "spargejit/distillation.h"
 #include "spargejit/export.h"
 #include "spargejit/library.h"
+#include "spargejit/quantised.h"
 #include "spargejit/status.h"
 #include "spargejit/tensor.h"
 #include "spargejit/training.h"

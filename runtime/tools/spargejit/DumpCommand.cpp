@@ -7,6 +7,7 @@
 #include "runtime/jit/CodeGenerator.h"
 #include "runtime/jit/DisassembleCubin.h"
 #include "runtime/plan/MethodLibrary.h"
+#include "runtime/plan/QuantisedPlan.h"
 #include "runtime/tools/spargejit/Commands.h"
 #include "runtime/tools/spargejit/options/KernelOptions.h"
 #include "runtime/tools/spargejit/report/TextTable.h"
@@ -112,6 +113,26 @@ std::string valueName(const MethodPlan &plan, int index) {
     return "d_k";
   case PlanValue::Kind::DValue:
     return "d_v";
+  case PlanValue::Kind::QuantisedQuery:
+    return "q8";
+  case PlanValue::Kind::QuantisedKey:
+    return "k8";
+  case PlanValue::Kind::QuantisedValue:
+    return "v8";
+  case PlanValue::Kind::QueryPeaks:
+    return "q_peaks";
+  case PlanValue::Kind::KeyPeaks:
+    return "k_peaks";
+  case PlanValue::Kind::ValuePeaks:
+    return "v_peaks";
+  case PlanValue::Kind::QueryFactors:
+    return "q_factors";
+  case PlanValue::Kind::KeyFactors:
+    return "k_factors";
+  case PlanValue::Kind::ValueFactors:
+    return "v_factors";
+  case PlanValue::Kind::ValueScales:
+    return "v_scales";
   case PlanValue::Kind::Scalar:
     return value.name;
   case PlanValue::Kind::Constant:
@@ -138,7 +159,7 @@ void printPlan(const MethodPlan &plan) {
   }
 }
 
-Result<int> dumpMethod(const std::string &name) {
+Result<int> dumpMethod(const std::string &name, Precision precision) {
   auto text = plan::MethodLibrary().find(name);
   if (!text && text.status().code() == ErrorCode::InvalidArgument) {
     std::vector<std::string> names = plan::MethodLibrary().names();
@@ -153,6 +174,8 @@ Result<int> dumpMethod(const std::string &name) {
       jit::builtInCodeGenerator().planMethod((*text)->text, (*text)->fileName);
   if (!plan)
     return plan.status();
+  if (precision != Precision::Inputs && !plan->isBackward())
+    plan = plan::withForm(*plan, plan::PlanForm::Rounding);
   fmt::print("{}{}\n", (*text)->text,
              (*text)->text.ends_with('\n') ? "" : "\n");
   printPlan(*plan);
@@ -216,7 +239,8 @@ Result<int> dump(const DumpOptions &options) {
     failUsage("KERNEL", "expected a kernel, method:NAME or --list");
   const std::string methodPrefix = "method:";
   if (options.kernel.starts_with(methodPrefix))
-    return dumpMethod(options.kernel.substr(methodPrefix.size()));
+    return dumpMethod(options.kernel.substr(methodPrefix.size()),
+                      precisionNamed(options.kernelOptions.precision));
 
   Result<KernelSource> source =
       findKernel(options.kernel, options.kernelOptions.arch);

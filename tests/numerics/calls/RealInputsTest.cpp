@@ -89,6 +89,39 @@ double relativeL1(const Tensor &sparse, const Tensor &dense) {
   return error / norm;
 }
 
+/// The tensors as bfloat16, which they were in the file.
+Result<Inputs> asBfloat16(const Inputs &in) {
+  Inputs result;
+  for (const auto &[from, to] :
+       {std::pair{&in.q, &result.q}, std::pair{&in.k, &result.k},
+        std::pair{&in.v, &result.v}}) {
+    const auto &sizes = from->view().sizes;
+    Result<Tensor> made = Tensor::allocate(
+        DataType::BFloat16, {sizes[0], sizes[1], sizes[2], sizes[3]});
+    if (!made.ok())
+      return made.status();
+    for (std::int64_t i = 0; i < from->view().elementCount(); ++i)
+      reference::storeElement(made->data<std::byte>() + 2 * i,
+                              DataType::BFloat16, from->data<float>()[i]);
+    *to = *made;
+  }
+  return result;
+}
+
+/// sum |dense - found| / sum |dense| of a bfloat16 result.
+double relativeL1OfBfloat16(const Tensor &found, const Tensor &dense) {
+  double error = 0;
+  double norm = 0;
+  for (std::int64_t i = 0; i < dense.view().elementCount(); ++i) {
+    const double right = dense.data<float>()[i];
+    error += std::fabs(right -
+                       reference::loadElement(found.data<std::byte>() + 2 * i,
+                                              DataType::BFloat16));
+    norm += std::fabs(right);
+  }
+  return error / norm;
+}
+
 /// Mean over rows of the dense probability that lies in the selected blocks:
 /// exp(lse of the selection - lse of all keys).
 double recall(const Tensor &sparse, const Tensor &dense) {
@@ -221,6 +254,51 @@ TEST_P(RealInputs, SelectionAndResultAreThoseOfTheReference) {
   ASSERT_TRUE(succeeded(lists.status()));
   trial.useLists(*lists);
   EXPECT_TRUE(trial.isRight(random));
+}
+
+// What eight bits cost on top of a selection: the increase of the error against
+// dense attention over that of a bfloat16 call with the same lists.
+TEST_P(RealInputs, EightBitsAddLittleToTheErrorOfSelecting) {
+  AttentionConfig config;
+  config.method = "dense";
+  const Result<Attended> dense = attend(inputs, config);
+  ASSERT_TRUE(succeeded(dense.status()));
+  const Result<Inputs> half = asBfloat16(inputs);
+  ASSERT_TRUE(succeeded(half.status()));
+  struct Row {
+    const char *method;
+    double topK, topP;
+  };
+  for (const Row &row :
+       {Row{"dense", 0, 0}, Row{"topk", 0.1, 0}, Row{"topp", 0, 0.4},
+        Row{"spargeattention2", 0.03, 0.2},
+        Row{"spargeattention2", 0.05, 0.5}}) {
+    config = {};
+    config.method = row.method;
+    config.topK = row.topK;
+    config.topP = row.topP;
+    const Result<Attended> wide = attend(*half, config);
+    ASSERT_TRUE(succeeded(wide.status()));
+    const double base = relativeL1OfBfloat16(wide->o, dense->o);
+    std::printf("%-17s k %.2f p %.1f bfloat16 %.4f", row.method, row.topK,
+                row.topP, base);
+    config.method = "block_sparse";
+    config.lists = &wide->lists;
+    for (const Precision precision :
+         {Precision::Fp8Exact, Precision::Fp8Balanced, Precision::Fp8Fast}) {
+      config.precision = precision;
+      const Result<Tensor> narrow =
+          attention(half->q.view(), half->k.view(), half->v.view(), config);
+      ASSERT_TRUE(succeeded(narrow.status()));
+      const double error = relativeL1OfBfloat16(*narrow, dense->o);
+      std::printf(", %s %+.4f", precisionName(precision), error - base);
+      // Where nothing is left out, rounding is all there is.
+      if (precision == Precision::Fp8Exact && base > 0.1)
+        EXPECT_LE(error - base, 0.02) << row.method;
+      EXPECT_LE(error, base + 0.07) << row.method;
+    }
+    std::printf("\n");
+  }
 }
 
 } // namespace

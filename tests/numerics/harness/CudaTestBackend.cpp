@@ -28,7 +28,10 @@ public:
 
   std::string name() const override { return "Cuda"; }
   Abilities abilities() const override {
-    return {.float32 = false, .anyScale = false, .anyLayout = false};
+    return {.float32 = false,
+            .anyScale = false,
+            .anyLayout = false,
+            .anyEightBitWidth = false};
   }
   Device device() const override { return {DeviceKind::Cuda, 0}; }
   bool hasFences() const override { return false; }

@@ -34,6 +34,9 @@ struct Abilities {
   bool anyLayout = true;
   /// Methods that select blocks.
   bool selection = true;
+  /// Attention in eight bits of every head dimension, and not only of those in
+  /// kEightBitHeadDims (EightBitTest.cpp).
+  bool anyEightBitWidth = true;
   /// Backward passes; without them a call names the kernel that is missing.
   bool gradients = true;
 };
