@@ -27,8 +27,9 @@ constexpr const char *kDetails = R"(What is compared:
   gave, from the inputs as rounded to --dtype. The lists themselves must be
   ascending, in range and end in -1.
   The relative L2 error of o, and of lse (relative to max(1, |lse|)), must be
-  at most 2e-6 for float32 and 3e-3 for bfloat16 and float16; the largest
-  error at most 10 times that of the largest value;
+  at most 2e-6 for float32, 3e-3 for bfloat16 and float16, and 8e-2 with a
+  --precision of eight bits; the largest error at most 10 times that of the
+  largest value;
   NaN and infinities must stand in the same places.
 
 Large problems are checked on a sample of rows, first and last of each head
@@ -45,8 +46,12 @@ struct CheckOptions {
   bool json = false;
 };
 
-/// Relative L2 error allowed for each type.
-double boundFor(DataType dtype) {
+/// Relative L2 error allowed. Rounding inputs and weights to eight bits gives
+/// 6.1e-2 at most where values have no mean
+/// (bench/results/2026-11-30-h200-attention-fp8.md), and a third more here.
+double boundFor(DataType dtype, Precision precision) {
+  if (precision != Precision::Inputs)
+    return 8e-2;
   return dtype == DataType::Float32 ? 2e-6 : 3e-3;
 }
 
@@ -126,7 +131,7 @@ Result<Verdict> compare(const PreparedProblem &problem,
   progress.step("float64 reference", static_cast<double>(rows.size()));
   verdict.report =
       compareWithReference(reference, rows, options.problem.threads, progress);
-  verdict.bound = boundFor(inputs.qView.dtype);
+  verdict.bound = boundFor(inputs.qView.dtype, problem.config.precision);
   verdict.density = result->lists.density();
   return verdict;
 }

@@ -33,6 +33,7 @@ struct WarmupOptions {
   std::vector<std::string> problems;
   std::vector<std::string> methods;
   std::string device = "cpu";
+  std::string precision = kDefaultPrecision;
   bool json = false;
 };
 
@@ -50,8 +51,10 @@ TensorView shapeOf(const autotune::ProblemShape &problem, std::int64_t heads,
 }
 
 Status prepareOne(const autotune::ProblemShape &problem,
-                  const std::string &method, Device device) {
+                  const std::string &method, Precision precision,
+                  Device device) {
   AttentionConfig config;
+  config.precision = precision;
   config.method = method;
   config.maskBlockQ = problem.maskBlockQ;
   config.maskBlockKv = problem.maskBlockKv;
@@ -90,7 +93,8 @@ Result<int> warmUp(const WarmupOptions &options) {
   for (const autotune::ProblemShape &problem : *problems)
     for (const std::string &method : methods) {
       progress.step("preparing " + method, 1);
-      Status status = prepareOne(problem, method, device);
+      Status status = prepareOne(problem, method,
+                                 precisionNamed(options.precision), device);
       // Of all methods, those that this device runs; of named ones, each.
       if (!status && status.code() == ErrorCode::Unsupported &&
           options.methods.empty()) {
@@ -135,6 +139,10 @@ CommandBody addWarmupCommand(CLI::App &app) {
                    "Methods; all that are built in unless given")
       ->type_name("NAME")
       ->delimiter(',');
+  command->add_option("--precision", options->precision, kPrecisionText)
+      ->type_name("P")
+      ->capture_default_str()
+      ->check(oneOf(precisionNames()));
   command->add_option("--device", options->device, "cpu, cuda or cuda:N")
       ->type_name("DEVICE")
       ->capture_default_str()

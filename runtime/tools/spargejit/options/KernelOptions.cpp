@@ -13,6 +13,7 @@
 #include "runtime/plan/MaskLists.h"
 #include "runtime/plan/MethodLibrary.h"
 #include "runtime/plan/Planner.h"
+#include "runtime/plan/QuantisedPlan.h"
 #include "runtime/plan/TunedProblem.h"
 #include "runtime/tools/spargejit/files/FileAccess.h"
 #include "runtime/tools/spargejit/problem/ElementTypes.h"
@@ -71,28 +72,36 @@ plan::ProblemClass problemClass(const KernelOptions &options) {
   kind.causal = options.causal;
   kind.longRows = options.longRows;
   kind.hasDense = options.hasDense;
+  kind.precision = precisionNamed(options.precision);
+  if (kind.isEightBit() && kind.dtype == DataType::Float32)
+    failUsage("--dtype", fmt::format("expected bfloat16 or float16 with "
+                                     "--precision {}, got float32",
+                                     options.precision));
   return kind;
 }
 
 /// Values for parameters of the kernels when no method says otherwise.
 ParameterMap defaultParameters(const KernelOptions &options, bool hasLists,
                                bool hasPlaces) {
-  plan::ProblemClass kind = problemClass(options);
-  ParameterMap known;
-  for (const auto &[name, value] :
-       plan::defaultTuning(kind, targetOf(options), hasLists, hasPlaces))
-    known[name] = value;
-  known["elem"] = kind.dtype;
-  known["head_dim"] = kind.headDim;
-  known["mask_block_q"] = kind.maskBlockQ;
-  known["mask_block_kv"] = kind.maskBlockKv;
-  known["causal"] = std::int64_t{kind.causal};
-  known["has_lists"] = std::int64_t{hasLists};
-  known["has_places"] = std::int64_t{hasPlaces};
+  ParameterMap known = plan::classParameters(
+      problemClass(options), targetOf(options), hasLists, hasPlaces);
   known["keep_diagonal"] = std::int64_t{0};
   known["keep_first"] = std::int64_t{0};
-  known["has_dense"] = std::int64_t{kind.hasDense};
   return known;
+}
+
+/// Kernels that are of eight bits alone are so without --precision.
+KernelOptions withKernelPrecision(KernelOptions options,
+                                  const std::string &kernel) {
+  const bool isNarrow =
+      kernel == "attention_fwd_fp8" || kernel.starts_with("quantise");
+  if (!isNarrow)
+    return options;
+  if (options.precision == kDefaultPrecision)
+    options.precision = precisionName(Precision::Fp8Balanced);
+  if (options.dtype.empty())
+    options.dtype = dataTypeName(DataType::BFloat16);
+  return options;
 }
 
 ParameterValue parseParameter(const std::string &name, const std::string &text,
@@ -230,6 +239,10 @@ void addKernelOptions(CLI::App &command, KernelOptions &options) {
       ->capture_default_str()
       ->check(maskBlockText());
   command.add_flag("--causal", options.causal, "Token-exact causal mask");
+  command.add_option("--precision", options.precision, kPrecisionText)
+      ->type_name("P")
+      ->capture_default_str()
+      ->check(oneOf(precisionNames()));
   command.add_flag(
       "--long-rows", options.longRows,
       "For more than 6144 key blocks (5120 beyond a head dimension "
@@ -297,7 +310,8 @@ bool hasKernel(const std::string &kernel, const std::string &arch) {
 }
 
 Result<KernelSpec> makeSpec(const KernelSource &source,
-                            const KernelOptions &options) {
+                            const KernelOptions &given) {
+  const KernelOptions options = withKernelPrecision(given, source.kernel);
   auto parameters = jit::builtInCodeGenerator().listKernelParameters(
       source.text, source.fileName, source.kernel);
   if (!parameters)
@@ -344,6 +358,14 @@ kernelsOfMethod(const std::string &method, const KernelOptions &options) {
       generator.planMethod((*text)->text, (*text)->fileName);
   if (!plan)
     return plan.status();
+  if (problemClass(options).isEightBit()) {
+    if (plan->isBackward())
+      failUsage("--precision", fmt::format("expected inputs for {}, since no "
+                                           "kernel of gradients reads eight "
+                                           "bits, got {}",
+                                           method, options.precision));
+    plan = plan::withForm(*plan, plan::PlanForm::Rounding);
+  }
   std::vector<MethodKernel> kernels;
   for (const PlanLaunch &launch : plan->launches) {
     if (!hasKernel(launch.kernel, options.arch))

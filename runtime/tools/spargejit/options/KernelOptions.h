@@ -26,6 +26,7 @@ struct KernelOptions {
   /// plan::isLongRow().
   bool longRows = false;
   bool hasDense = false;
+  std::string precision = kDefaultPrecision;
   /// "name=value", each overrides or adds a parameter of the kernel.
   std::vector<std::string> sets;
 };

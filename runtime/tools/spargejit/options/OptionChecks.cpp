@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -76,6 +77,27 @@ CLI::Validator oneOf(const std::vector<std::string> &words) {
     return fmt::format("expected one of {}, got {}", fmt::join(words, ", "),
                        text);
   });
+}
+
+namespace {
+
+constexpr std::array kPrecisions = {Precision::Inputs, Precision::Fp8Exact,
+                                    Precision::Fp8Balanced, Precision::Fp8Fast};
+
+} // namespace
+
+std::vector<std::string> precisionNames() {
+  std::vector<std::string> names;
+  for (Precision precision : kPrecisions)
+    names.emplace_back(precisionName(precision));
+  return names;
+}
+
+Precision precisionNamed(const std::string &name) {
+  for (Precision precision : kPrecisions)
+    if (name == precisionName(precision))
+      return precision;
+  return Precision::Inputs;
 }
 
 CLI::Validator deviceName() {

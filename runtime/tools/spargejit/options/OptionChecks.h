@@ -4,12 +4,13 @@
 // which CLI11 puts the option's name.
 #pragma once
 
-#include "spargejit/tensor.h"
+#include "spargejit/attention.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace spargejit::tool {
 
@@ -33,6 +34,16 @@ CLI::Validator oneOf(const std::vector<std::string> &words);
 CLI::Validator maskBlockText();
 /// A multiple of 8 from 8 to 256.
 CLI::Validator headDimension();
+
+/// What --precision takes and means.
+inline constexpr const char *kPrecisionText =
+    "In what attention computes: inputs, or eight bits: fp8_exact, "
+    "fp8_balanced, "
+    "fp8_fast (docs/eight_bits.md)";
+inline constexpr const char *kDefaultPrecision = "inputs";
+std::vector<std::string> precisionNames();
+/// The precision of one of these names.
+Precision precisionNamed(const std::string &name);
 
 /// "cpu", "cuda" or "cuda:N".
 CLI::Validator deviceName();

@@ -91,6 +91,10 @@ void addMethodOptions(CLI::App &command, ProblemOptions &options) {
       "Factor on the scores [default: 1/sqrt(head dimension)]")
       ->type_name("X")
       ->check(finiteNumber());
+  add("--precision", options.precision, kPrecisionText)
+      ->type_name("P")
+      ->capture_default_str()
+      ->check(oneOf(precisionNames()));
   command
       .add_flag("--causal", options.causal,
                 "Row i sees keys up to i + kvLen - qLen only")
@@ -151,6 +155,7 @@ std::string withOptionName(std::string message) {
                                {"config.topP", "--top-p"},
                                {"config.maskBlockQ", "--mask-block"},
                                {"config.maskBlockKv", "--mask-block"},
+                               {"config.precision", "--precision"},
                                {"config.softmaxScale", "--softmax-scale"},
                                {"config.blockMask", "--block-mask"},
                                {"config.customSource", "--custom-source"},
@@ -298,6 +303,7 @@ Result<PreparedProblem> prepareProblem(const ProblemOptions &options) {
   config.maskBlockQ = block.q;
   config.maskBlockKv = block.kv;
   config.causal = options.causal;
+  config.precision = precisionNamed(options.precision);
   config.softmaxScale = options.softmaxScale;
   config.threads = options.threads;
   if (!options.customSource.empty()) {
@@ -359,6 +365,7 @@ Json describeAsJson(const PreparedProblem &problem) {
   json["dtype"] = dataTypeName(inputs.qView.dtype);
   json["mask_block"] = {config.maskBlockQ, config.maskBlockKv};
   json["causal"] = config.causal;
+  json["precision"] = precisionName(config.precision);
   if (problem.usesTopK)
     json["top_k"] = config.topK;
   if (problem.usesTopP)
@@ -400,6 +407,8 @@ describeAsText(const PreparedProblem &problem) {
     method += fmt::format(", top-p {:.4g}", config.topP);
   method += fmt::format(", mask block {}x{}{}", config.maskBlockQ,
                         config.maskBlockKv, config.causal ? ", causal" : "");
+  if (config.precision != Precision::Inputs)
+    method += fmt::format(", {}", precisionName(config.precision));
   if (config.softmaxScale)
     method += fmt::format(", softmax scale {:.6g}", *config.softmaxScale);
   const Device place = problem.inputsOnDevice.qView.device;

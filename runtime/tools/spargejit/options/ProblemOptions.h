@@ -3,6 +3,7 @@
 // The options that `run` and `check` share: inputs, method, execution.
 #pragma once
 
+#include "runtime/tools/spargejit/options/OptionChecks.h"
 #include "runtime/tools/spargejit/problem/AttentionInputs.h"
 #include "spargejit/attention.h"
 
@@ -29,6 +30,7 @@ struct ProblemOptions {
   std::string blockMask;
   std::string customSource;
   bool causal = false;
+  std::string precision = kDefaultPrecision;
   std::string device = "cpu";
   int threads = 0;
 };
