@@ -16,7 +16,13 @@ static_assert(SpargejitFloat32 == static_cast<int>(DataType::Float32) &&
               SpargejitBFloat16 == static_cast<int>(DataType::BFloat16) &&
               SpargejitFloat16 == static_cast<int>(DataType::Float16) &&
               SpargejitInt32 == static_cast<int>(DataType::Int32) &&
-              SpargejitBool == static_cast<int>(DataType::Bool));
+              SpargejitBool == static_cast<int>(DataType::Bool) &&
+              SpargejitFloat8E4M3 == static_cast<int>(DataType::Float8E4M3));
+static_assert(
+    SpargejitPrecisionInputs == static_cast<int>(Precision::Inputs) &&
+    SpargejitPrecisionFp8Exact == static_cast<int>(Precision::Fp8Exact) &&
+    SpargejitPrecisionFp8Balanced == static_cast<int>(Precision::Fp8Balanced) &&
+    SpargejitPrecisionFp8Fast == static_cast<int>(Precision::Fp8Fast));
 static_assert(SpargejitCpu == static_cast<int>(DeviceKind::Cpu) &&
               SpargejitCuda == static_cast<int>(DeviceKind::Cuda));
 static_assert(TensorView::kMaxRank == 4);
@@ -33,26 +39,6 @@ Status invalid(fmt::format_string<Values...> text, Values &&...values) {
 /// Memory that stays the caller's.
 std::shared_ptr<void> borrow(void *memory) {
   return {std::shared_ptr<void>(), memory};
-}
-
-/// A dense tensor on the caller's memory.
-Result<Tensor> toDense(const std::string &name, const SpargejitTensor &tensor) {
-  auto view = toView(name.c_str(), &tensor);
-  if (!view.ok())
-    return view.status();
-  const std::vector<std::int64_t> sizes(view->sizes.begin(),
-                                        view->sizes.begin() + view->rank);
-  std::int64_t stride = 1;
-  for (int i = view->rank; i-- > 0;) {
-    const auto at = static_cast<std::size_t>(i);
-    if (view->sizes[at] != 1 && view->strides[at] != stride &&
-        view->elementCount() != 0)
-      return invalid("{}.strides[{}]: expected {}, since lists are dense, got "
-                     "{}",
-                     name, i, stride, view->strides[at]);
-    stride *= view->sizes[at];
-  }
-  return Tensor::adopt(borrow(view->data), view->dtype, sizes, view->device);
 }
 
 /// A view, where one is given.
@@ -84,6 +70,7 @@ void copySettings(const SpargejitConfig &from, AttentionConfig &to) {
   to.causal = from.causal != 0;
   to.validateLists = from.validateLists != 0;
   to.threads = from.threads;
+  to.precision = static_cast<Precision>(from.precision);
   to.tune = from.tune == 1 ? TuneMode::OnFirstUse : TuneMode::Off;
 }
 
@@ -107,9 +94,10 @@ Result<std::size_t> sizeOf(const char *name, const void *versioned,
 Result<TensorView> toView(const char *name, const SpargejitTensor *tensor) {
   if (!tensor)
     return invalid("{}: expected a tensor, got null", name);
-  if (tensor->dtype < SpargejitFloat32 || tensor->dtype > SpargejitBool)
+  if (tensor->dtype < SpargejitFloat32 || tensor->dtype > SpargejitFloat8E4M3)
     return invalid("{}.dtype: expected {} to {}, got {}", name,
-                   int{SpargejitFloat32}, int{SpargejitBool}, tensor->dtype);
+                   int{SpargejitFloat32}, int{SpargejitFloat8E4M3},
+                   tensor->dtype);
   if (tensor->deviceKind != SpargejitCpu && tensor->deviceKind != SpargejitCuda)
     return invalid("{}.deviceKind: expected {} or {}, got {}", name,
                    int{SpargejitCpu}, int{SpargejitCuda}, tensor->deviceKind);
@@ -132,13 +120,34 @@ Result<TensorView> toView(const char *name, const SpargejitTensor *tensor) {
   return view;
 }
 
+Result<Tensor> toDense(const std::string &name, const SpargejitTensor *tensor,
+                       const char *why) {
+  auto view = toView(name.c_str(), tensor);
+  if (!view.ok())
+    return view.status();
+  const std::vector<std::int64_t> sizes(view->sizes.begin(),
+                                        view->sizes.begin() + view->rank);
+  std::int64_t stride = 1;
+  for (int i = view->rank; i-- > 0;) {
+    const auto at = static_cast<std::size_t>(i);
+    if (view->sizes[at] != 1 && view->strides[at] != stride &&
+        view->elementCount() != 0)
+      return invalid("{}.strides[{}]: expected {}, since {}, got {}", name, i,
+                     stride, why, view->strides[at]);
+    stride *= view->sizes[at];
+  }
+  return Tensor::adopt(borrow(view->data), view->dtype, sizes, view->device);
+}
+
 Result<BlockLists> toLists(const char *name, const SpargejitLists *lists) {
   if (!lists)
     return invalid("{}: expected lists, got null", name);
-  auto indices = toDense(std::string(name) + ".indices", lists->indices);
+  auto indices = toDense(std::string(name) + ".indices", &lists->indices,
+                         "lists are dense");
   if (!indices.ok())
     return indices.status();
-  auto counts = toDense(std::string(name) + ".counts", lists->counts);
+  auto counts =
+      toDense(std::string(name) + ".counts", &lists->counts, "lists are dense");
   if (!counts.ok())
     return counts.status();
   return BlockLists{*std::move(indices), *std::move(counts), lists->maskBlockQ,
@@ -151,11 +160,12 @@ Status toConfig(const SpargejitConfig *config, CallConfig &to) {
     return from.status();
   if (from->tune != 0 && from->tune != 1)
     return invalid("config.tune: expected 0 or 1, got {}", from->tune);
-  if (from->reserved != 0)
+  if (from->precision < SpargejitPrecisionInputs ||
+      from->precision > SpargejitPrecisionFp8Fast)
     return {ErrorCode::Unsupported,
-            fmt::format("config.reserved: expected 0, since this version of "
-                        "the library has no use for it, got {}",
-                        from->reserved)};
+            fmt::format("config.precision: expected {} to {}, got {}",
+                        int{SpargejitPrecisionInputs},
+                        int{SpargejitPrecisionFp8Fast}, from->precision)};
   copySettings(*from, to.config);
   for (Status status :
        {toOptional("config.topKByHead", from->topKByHead, to.config.topKByHead),

@@ -7,11 +7,18 @@
 #include "spargejit/c.h"
 #include "spargejit/training.h"
 
+#include <string>
+
 namespace spargejit::c_abi {
 
 /// `name` is what messages call the argument. InvalidArgument for null, and
 /// for a rank, type or device that there is not.
 Result<TensorView> toView(const char *name, const SpargejitTensor *tensor);
+
+/// A dense tensor on the caller's memory. InvalidArgument also where it is not
+/// dense; `why` says why it must be.
+Result<Tensor> toDense(const std::string &name, const SpargejitTensor *tensor,
+                       const char *why);
 
 /// Lists on the caller's memory. InvalidArgument also where they are not dense.
 Result<BlockLists> toLists(const char *name, const SpargejitLists *lists);

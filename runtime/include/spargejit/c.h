@@ -47,7 +47,16 @@ enum {
   SpargejitBFloat16 = 1,
   SpargejitFloat16 = 2,
   SpargejitInt32 = 3,
-  SpargejitBool = 4
+  SpargejitBool = 4,
+  SpargejitFloat8E4M3 = 5
+};
+
+// Values of `precision` (Precision).
+enum {
+  SpargejitPrecisionInputs = 0,
+  SpargejitPrecisionFp8Exact = 1,
+  SpargejitPrecisionFp8Balanced = 2,
+  SpargejitPrecisionFp8Fast = 3
 };
 
 // Values of `deviceKind`.
@@ -97,8 +106,8 @@ typedef struct SpargejitConfig {
   int32_t causal;
   int32_t validateLists;
   int32_t threads;
-  int32_t tune; // 0: off, 1: on first use
-  int32_t reserved;
+  int32_t tune;      // 0: off, 1: on first use
+  int32_t precision; // one of SpargejitPrecision...
 } SpargejitConfig;
 
 // Results beside the output; null: not wanted. Lists need lse as well, have one
@@ -109,6 +118,21 @@ typedef struct SpargejitOutputs {
   const SpargejitTensor *lse;
   const SpargejitLists *lists;
 } SpargejitOutputs;
+
+// q, k and v in eight bits (QuantisedTensors): the sizes and types there, dense
+// row-major. dtype: SpargejitBFloat16 or SpargejitFloat16.
+typedef struct SpargejitQuantised {
+  size_t structSize;
+  const SpargejitTensor *q;
+  const SpargejitTensor *k;
+  const SpargejitTensor *v;
+  const SpargejitTensor *vScales;
+  const SpargejitTensor *qFactors; // not read by spargejit_attention_quantised
+  const SpargejitTensor *kFactors; // likewise; both may be null there
+  int64_t kvLen;
+  int32_t dtype;
+  int32_t reserved;
+} SpargejitQuantised;
 
 // What the backward pass reads of the forward pass (AttentionSaved).
 typedef struct SpargejitSaved {
@@ -180,6 +204,17 @@ SPARGEJIT_API SpargejitStatus spargejit_method_has_lists(const char *method,
 SPARGEJIT_API SpargejitStatus spargejit_attention(
     const SpargejitTensor *o, const SpargejitTensor *q,
     const SpargejitTensor *k, const SpargejitTensor *v,
+    const SpargejitConfig *config, const SpargejitOutputs *outputs);
+
+// quantiseInto().
+SPARGEJIT_API SpargejitStatus spargejit_quantise(const SpargejitQuantised *into,
+                                                 const SpargejitTensor *q,
+                                                 const SpargejitTensor *k,
+                                                 const SpargejitTensor *v,
+                                                 const SpargejitConfig *config);
+// attentionQuantisedInto(). Of `outputs`, which may be null, lse alone counts.
+SPARGEJIT_API SpargejitStatus spargejit_attention_quantised(
+    const SpargejitTensor *o, const SpargejitQuantised *tensors,
     const SpargejitConfig *config, const SpargejitOutputs *outputs);
 
 // selectBlocksInto().

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls through C give the bits of the same calls through C++.
+#include "runtime/base/DataTypeConversion.h"
 #include "spargejit/c.h"
 #include "spargejit/spargejit.h"
 #include "tests/numerics/harness/TestSeed.h"
@@ -45,6 +46,8 @@ struct Array {
 };
 using Floats = Array<float>;
 using Ints = Array<std::int32_t>;
+using Halves = Array<std::uint16_t>;
+using Bytes = Array<std::uint8_t>;
 
 struct CAbiCalls : ::testing::Test {
   CAbiCalls() {
@@ -127,6 +130,67 @@ TEST_F(CAbiCalls, SelectsBlocks) {
   config.method = "dense";
   lists.counts = counts.c;
   EXPECT_EQ(spargejit_select_blocks(&lists, &q.c, &k.c, &config),
+            SpargejitInvalidArgument);
+}
+
+TEST_F(CAbiCalls, RoundsAndAttendsInEightBits) {
+  constexpr DataType kHalf = DataType::BFloat16, kByte = DataType::Float8E4M3;
+  Halves halfQ(kHalf, {kBatch, kHeads, kLength, kDim});
+  Halves halfK(kHalf, {kBatch, kKvHeads, kLength, kDim});
+  Halves halfV(kHalf, {kBatch, kKvHeads, kLength, kDim});
+  for (const auto &[from, to] :
+       {std::pair(&q, &halfQ), std::pair(&k, &halfK), std::pair(&v, &halfV)})
+    convertFromFloat(from->bytes, kHalf, to->bytes.data());
+  Halves whole(kHalf, {kBatch, kHeads, kLength, kDim});
+  config.method = "dense";
+  config.precision = SpargejitPrecisionFp8Balanced;
+  expectOk(spargejit_attention(&whole.c, &halfQ.c, &halfK.c, &halfV.c, &config,
+                               nullptr));
+  cppConfig.method = "dense";
+  cppConfig.precision = Precision::Fp8Balanced;
+  const auto expected =
+      attention(halfQ.view, halfK.view, halfV.view, cppConfig);
+  ASSERT_TRUE(expected.ok()) << expected.status().message();
+  expectBits(whole, *expected);
+
+  Bytes q8(kByte, {kBatch, kHeads, kLength, kDim});
+  Bytes k8(kByte, {kBatch, kKvHeads, kLength, kDim});
+  Bytes v8(kByte, {kBatch, kKvHeads, kLength, kDim});
+  Floats vScales(DataType::Float32, {kBatch, kKvHeads, kDim});
+  Floats qFactors(DataType::Float32, {kBatch, kHeads});
+  Floats kFactors(DataType::Float32, {kBatch, kKvHeads});
+  SpargejitQuantised rounded{sizeof rounded,
+                             &q8.c,
+                             &k8.c,
+                             &v8.c,
+                             &vScales.c,
+                             &qFactors.c,
+                             &kFactors.c,
+                             kLength,
+                             SpargejitBFloat16,
+                             0};
+  expectOk(spargejit_quantise(&rounded, &halfQ.c, &halfK.c, &halfV.c, &config));
+  rounded.qFactors = rounded.kFactors = nullptr;
+  Halves again(kHalf, {kBatch, kHeads, kLength, kDim});
+  SpargejitOutputs outputs{sizeof outputs, &lse.c, nullptr};
+  expectOk(
+      spargejit_attention_quantised(&again.c, &rounded, &config, &outputs));
+  expectBits(again, *expected);
+  for (const float value : lse.bytes)
+    EXPECT_TRUE(std::isfinite(value));
+
+  rounded.dtype = SpargejitFloat32;
+  EXPECT_EQ(spargejit_attention_quantised(&again.c, &rounded, &config, nullptr),
+            SpargejitInvalidArgument);
+  EXPECT_EQ(std::string(spargejit_last_error()).find("tensors.dtype"), 0u)
+      << spargejit_last_error();
+  rounded.dtype = SpargejitBFloat16;
+  outputs.lists = &lists;
+  EXPECT_EQ(
+      spargejit_attention_quantised(&again.c, &rounded, &config, &outputs),
+      SpargejitUnsupported);
+  config.precision = SpargejitPrecisionInputs;
+  EXPECT_EQ(spargejit_attention_quantised(&again.c, &rounded, &config, nullptr),
             SpargejitInvalidArgument);
 }
 

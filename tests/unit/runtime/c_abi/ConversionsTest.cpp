@@ -18,7 +18,7 @@ TEST(CAbiLayout, IsThatOfC) {
   const std::size_t here[8][2] = {
       {sizeof(SpargejitTensor), offsetof(SpargejitTensor, deviceOrdinal)},
       {sizeof(SpargejitLists), offsetof(SpargejitLists, kvLen)},
-      {sizeof(SpargejitConfig), offsetof(SpargejitConfig, reserved)},
+      {sizeof(SpargejitConfig), offsetof(SpargejitConfig, precision)},
       {sizeof(SpargejitOutputs), offsetof(SpargejitOutputs, lists)},
       {sizeof(SpargejitSaved), offsetof(SpargejitSaved, lists)},
       {sizeof(SpargejitGradients), offsetof(SpargejitGradients, dv)},
@@ -52,6 +52,7 @@ TEST(CAbiConfig, FieldsArrive) {
   from.threads = 5;
   from.validateLists = 1;
   from.tune = 1;
+  from.precision = SpargejitPrecisionFp8Fast;
   from.customSource = "float score();";
   CallConfig to;
   Status status = toConfig(&from, to);
@@ -107,10 +108,10 @@ TEST(CAbiConfig, FieldsOfALaterVersionMustBeZero) {
   EXPECT_EQ(status.code(), ErrorCode::Unsupported);
   EXPECT_NE(status.message().find("later"), std::string::npos);
   config.later = 0;
-  config.known.reserved = 1;
+  config.known.precision = 4;
   status = toConfig(&config.known, other);
   EXPECT_EQ(status.code(), ErrorCode::Unsupported);
-  EXPECT_EQ(status.message().find("config.reserved"), 0u) << status.message();
+  EXPECT_EQ(status.message().find("config.precision"), 0u) << status.message();
 
   std::memset(static_cast<void *>(&config), 0xff, sizeof config);
   ASSERT_EQ(spargejit_init_config(&config.known, sizeof config), SpargejitOk);
@@ -152,7 +153,7 @@ TEST(CAbiTensors, RefuseWhatThereIsNot) {
   };
   refused(nullptr, "x: ");
   SpargejitTensor bad = good;
-  bad.dtype = 5;
+  bad.dtype = 6;
   refused(&bad, "x.dtype: ");
   bad = good;
   bad.rank = 5;
