@@ -16,7 +16,9 @@ import spargejit
 BOUNDS = {"float32": 5e-6, "float16": 2e-3, "bfloat16": 1e-2}
 
 
-class NumpyTest(unittest.TestCase):
+class DrawnTest(unittest.TestCase):
+    """What tests of drawn inputs share."""
+
     @classmethod
     def setUpClass(cls):
         cls.random = reference.generator()
@@ -33,6 +35,8 @@ class NumpyTest(unittest.TestCase):
         self.assertEqual(value.shape, expected.shape)
         self.assertLess(reference.relative_l2(value, expected), bound)
 
+
+class NumpyTest(DrawnTest):
     def test_dense_in_every_type(self):
         for dtype, causal in itertools.product(BOUNDS, (False, True)):
             with self.subTest(dtype=dtype, causal=causal):
@@ -267,6 +271,49 @@ class RefusalsTest(unittest.TestCase):
             config.top_k = 0.2
         with self.assertRaisesRegex(ValueError, "tune"):
             spargejit.AttentionConfig(tune="always")
+        with self.assertRaisesRegex(ValueError, "precision: expected one of inputs, fp8_exact"):
+            spargejit.AttentionConfig(precision="fp4")
+
+
+class EightBitTest(DrawnTest):
+    """Bounds are those of tests/reference/Comparison.cpp, for normal inputs."""
+
+    def test_every_precision(self):
+        for precision, dtype in itertools.product(("fp8_exact", "fp8_balanced", "fp8_fast"), ("float16", "bfloat16")):
+            with self.subTest(precision=precision, dtype=dtype):
+                q, k, v = self.inputs(dtype=dtype)
+                o = spargejit.attention(q, k, v, method="dense", precision=precision)
+                expected, _, _ = reference.attention(q, k, v, reference.visible(333, 450))
+                self.expect_close(o, expected, 0.09)
+                rounded = spargejit.quantise(q, k, v)
+                self.assertEqual(rounded.dtype, dtype)
+                again = spargejit.attention_quantised(rounded, method="dense", precision=precision)
+                numpy.testing.assert_array_equal(again, o)
+                for array in rounded[:6]:
+                    array[...] = 0
+                self.assertIs(spargejit.quantise(q, k, v, out=rounded), rounded)
+                again = spargejit.attention_quantised(rounded, out=again, method="dense", precision=precision)
+                numpy.testing.assert_array_equal(again, o)
+
+    def test_lists_are_those_of_the_inputs(self):
+        q, k, v = self.inputs(dtype="float16")
+        forward = spargejit.attention_forward(q, k, v, top_k=0.3, precision="fp8_balanced")
+        lists = spargejit.select_blocks(q, k, top_k=0.3)
+        numpy.testing.assert_array_equal(forward.lists.indices, lists.indices)
+        rounded = spargejit.quantise(q, k, v)
+        o = spargejit.attention_quantised(rounded, method="block_sparse", lists=lists, precision="fp8_balanced")
+        numpy.testing.assert_array_equal(o, forward.o)
+
+    def test_what_is_not_there_is_refused(self):
+        q, k, v = self.inputs()
+        with self.assertRaisesRegex(NotImplementedError, "q.dtype: expected bfloat16 or float16"):
+            spargejit.attention(q, k, v, precision="fp8_fast")
+        q, k, v = self.inputs(dtype="float16")
+        forward = spargejit.attention_forward(q, k, v, precision="fp8_fast")
+        with self.assertRaisesRegex(NotImplementedError, "config.precision.*backward"):
+            spargejit.attention_backward(q, k, v, forward, forward.o, precision="fp8_fast")
+        with self.assertRaisesRegex(ValueError, "config.method"):
+            spargejit.attention_quantised(spargejit.quantise(q, k, v), method="topk", precision="fp8_fast")
 
 
 class LibraryTest(unittest.TestCase):

@@ -11,17 +11,18 @@ when it is asked for. Importing loads neither the library nor a framework.
 """
 from ._errors import (ArtifactMissingError, CompileError, DriverError, InvalidArgumentError, OutOfResourcesError,
                       SpargejitError, UnsupportedError)
-from .calls import (Forward, attention, attention_backward, attention_forward, block_sparse_attention,
-                    distillation_loss, prepare, prepare_backward, select_blocks, tuning_of, workspace_bytes)
+from .calls import (Forward, Quantised, attention, attention_backward, attention_forward, attention_quantised,
+                    block_sparse_attention, distillation_loss, prepare, prepare_backward, quantise, select_blocks,
+                    tuning_of, workspace_bytes)
 from .config import AttentionConfig
 from .shared_library import __version__, counters, info, set_log
 from .lists import BlockLists
 
 __all__ = [
     "ArtifactMissingError", "AttentionConfig", "BlockLists", "CompileError", "DriverError", "Forward",
-    "InvalidArgumentError", "OutOfResourcesError", "SpargejitError", "UnsupportedError", "attention",
-    "attention_backward", "attention_forward", "block_sparse_attention", "counters", "distillation_loss", "info",
-    "prepare", "prepare_backward", "select_blocks", "set_log", "tuning_of", "workspace_bytes",
+    "InvalidArgumentError", "OutOfResourcesError", "Quantised", "SpargejitError", "UnsupportedError", "attention",
+    "attention_backward", "attention_forward", "attention_quantised", "block_sparse_attention", "counters",
+    "distillation_loss", "info", "prepare", "prepare_backward", "quantise", "select_blocks", "set_log", "tuning_of", "workspace_bytes",
 ]
 
 

@@ -13,8 +13,9 @@ from . import dlpack
 _BY_RANK = tuple(struct.Struct(f"@Pii{rank}q{8 * (4 - rank)}x{rank}q{8 * (4 - rank)}xii") for rank in range(5))
 TENSOR_SIZE = _BY_RANK[4].size
 _CALL = struct.Struct("@" + "Pii4q4qii" * 4)
-FLOAT32, BFLOAT16, FLOAT16, INT32, BOOL = range(5)
-CODES = {"float32": FLOAT32, "bfloat16": BFLOAT16, "float16": FLOAT16, "int32": INT32, "bool": BOOL}
+FLOAT32, BFLOAT16, FLOAT16, INT32, BOOL, FLOAT8 = range(6)
+CODES = {"float32": FLOAT32, "bfloat16": BFLOAT16, "float16": FLOAT16, "int32": INT32, "bool": BOOL,
+         "float8_e4m3fn": FLOAT8, "uint8": FLOAT8}
 
 
 def pack_view(buffer, offset, address, code, shape, strides, kind, ordinal):
@@ -26,7 +27,8 @@ def pack_view(buffer, offset, address, code, shape, strides, kind, ordinal):
 
 
 class NumpyArrays:
-    """NumPy's. uint16 is bfloat16 by its bits; ml_dtypes.bfloat16 is known too."""
+    """NumPy's. uint16 is bfloat16 and uint8 float8_e4m3fn by their bits; those of
+    ml_dtypes are known too."""
 
     @staticmethod
     def pack(array, buffer, offset):
@@ -54,7 +56,7 @@ class NumpyArrays:
     @staticmethod
     def empty(like, shape, code=None):
         numpy = sys.modules["numpy"]
-        return numpy.empty(shape, like.dtype if code is None else ("float32", None, None, "int32")[code])
+        return numpy.empty(shape, like.dtype if code is None else ("float32", "uint16", "float16", "int32", "bool", "uint8")[code])
 
     @staticmethod
     def stream(_):
@@ -68,7 +70,10 @@ class TorchTensors:
         self._torch = torch
         self._codes = {torch.float32: FLOAT32, torch.bfloat16: BFLOAT16, torch.float16: FLOAT16, torch.int32: INT32,
                        torch.bool: BOOL}
-        self._types = (torch.float32, torch.bfloat16, torch.float16, torch.int32, torch.bool)
+        self._types = [torch.float32, torch.bfloat16, torch.float16, torch.int32, torch.bool]
+        if hasattr(torch, "float8_e4m3fn"):
+            self._codes[torch.float8_e4m3fn] = FLOAT8
+            self._types.append(torch.float8_e4m3fn)
         # The raw handle is a fifth of the time of current_stream().cuda_stream.
         self._raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 

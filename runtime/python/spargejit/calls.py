@@ -13,7 +13,7 @@ import struct
 import sys
 from collections import namedtuple
 
-from .arrays import FLOAT32, INT32, framework_of
+from .arrays import BFLOAT16, FLOAT16, FLOAT32, FLOAT8, INT32, framework_of
 from .config import config_of
 from .frame import Frame
 from .shared_library import functions
@@ -130,6 +130,57 @@ def attention_forward(q, k, v, config=None, *, lists=None, block_mask=None, top_
         *frame.call(o, q, k, v), frame.config(config, q, stream, lists, block_mask, top_k_by_head, top_p_by_head),
         frame.outputs(frame.tensor("lse", lse), frame.lists("lists", made))))
     return Forward(o, lse, made if lists is None else lists)
+
+
+class Quantised(namedtuple("Quantised", "q k v v_scales q_factors k_factors dtype")):
+    """q, k and v in eight bits (spargejit/quantised.h: QuantisedTensors); NumPy's are
+    uint8 with the bits. dtype: "bfloat16" or "float16", that of the output."""
+    __slots__ = ()
+
+
+_CODES_OF_WIDE = {"bfloat16": BFLOAT16, "float16": FLOAT16}
+
+
+def _quantised(frame, tensors):
+    if tensors.dtype not in _CODES_OF_WIDE:
+        raise ValueError(f"dtype: expected 'bfloat16' or 'float16', got {tensors.dtype!r}")
+    return frame.quantised(tensors[:6], _CODES_OF_WIDE[tensors.dtype])
+
+
+def quantise(q, k, v, config=None, *, out=None, stream=None, **settings):
+    """q, k and v rounded to eight bits, for attention_quantised(): a Quantised. Of the
+    settings `scale` and `threads` count. out: a Quantised that an earlier call
+    returned, to be written again."""
+    config = config_of(config, settings)
+    _check_rank(q, k)
+    frame = Frame(q)
+    if out is None:
+        empty = frame.framework.empty
+        batch, kv_heads, kv_len, head_dim = k.shape
+        on_gpu = getattr(q, "is_cuda", False)
+        image = (batch, kv_heads, -(-kv_len // 16) * (head_dim // 8 + 1), 128) if on_gpu else tuple(k.shape)
+        name = str(q.dtype).rpartition(".")[2]
+        out = Quantised(empty(q, tuple(q.shape), FLOAT8), empty(q, tuple(k.shape), FLOAT8), empty(q, image, FLOAT8),
+                        empty(q, (batch, kv_heads, head_dim), FLOAT32), empty(q, tuple(q.shape[:2]), FLOAT32),
+                        empty(q, (batch, kv_heads), FLOAT32), {"uint16": "bfloat16"}.get(name, name))
+    library = functions()
+    library.check(library.quantise(_quantised(frame, out), *_inputs(frame, q, k, v),
+                                   frame.config(config, q, stream)))
+    return out
+
+
+def attention_quantised(tensors, config=None, *, out=None, lists=None, block_mask=None, stream=None, **settings):
+    """attention() of a Quantised, with a `precision` of eight bits and a method that
+    selects nothing: "dense", or "block_sparse" with lists or a mask."""
+    config = config_of(config, settings)
+    frame = Frame(tensors.q)
+    if out is None:
+        out = frame.framework.empty(tensors.q, tuple(tensors.q.shape), _CODES_OF_WIDE.get(tensors.dtype))
+    library = functions()
+    library.check(library.attention_quantised(
+        frame.tensor("o", out), _quantised(frame, tensors),
+        frame.config(config, tensors.q, stream, lists, block_mask), 0))
+    return out
 
 
 def attention_backward(q, k, v, forward, dout, config=None, *, dlse=None, out=None, stream=None, **settings):

@@ -12,6 +12,10 @@ _STREAM, _STREAM_OFFSET = struct.Struct("@P"), 8
 _POINTERS, _POINTERS_OFFSET = struct.Struct("@PPPP"), 56
 
 
+# In the order of c.h's values.
+PRECISIONS = ("inputs", "fp8_exact", "fp8_balanced", "fp8_fast")
+
+
 class AttentionConfig:
     """Settings of a call; never changed once made. Each means what the field of that name means in
     spargejit/attention.h; what is out of range is refused by the call.
@@ -28,12 +32,15 @@ class AttentionConfig:
     attend to all.
     custom_source: CUDA C++ of a method's own stages.
     validate_lists: check given lists before they are used.
+    precision: in what attention computes: "inputs", or eight bits of 16-bit tensors,
+    "fp8_exact", "fp8_balanced" or "fp8_fast" (docs/eight_bits.md); these have no
+    gradients.
     threads: CPU threads; 0 for all. tune: "off" or "first_use".
     """
     # dataclasses would take half of the package's import time.
     FIELDS = {"method": "spargeattention2", "top_k": 0.03, "top_p": 0.2, "mask_block": (128, 64), "causal": False,
               "scale": None, "dense_keys": (0, 0), "dense_rows": (0, 0), "custom_source": "",
-              "validate_lists": False, "threads": 0, "tune": "off"}
+              "validate_lists": False, "threads": 0, "tune": "off", "precision": "inputs"}
 
     def __init__(self, **settings):
         for name in settings:
@@ -53,6 +60,8 @@ class AttentionConfig:
                 raise TypeError(f"{name}: expected a str, got {getattr(self, name)!r}")
         if self.tune not in ("off", "first_use"):
             raise ValueError(f"tune: expected 'off' or 'first_use', got {self.tune!r}")
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {self.precision!r}")
 
     def __setattr__(self, name, value):
         raise AttributeError(f"{name}: a config is never changed; replaced({name}=...) makes another")
@@ -102,7 +111,7 @@ class AttentionConfig:
         try:
             return _LAYOUT.pack(
                 CONFIG_SIZE, 0, *addresses, *numbers, 0, 0, 0, 0, *self.dense_keys, *self.dense_rows, *self.mask_block,
-                int(has_scale), *flags, threads, int(self.tune == "first_use"), 0)
+                int(has_scale), *flags, threads, int(self.tune == "first_use"), PRECISIONS.index(self.precision))
         except struct.error:
             raise ValueError("dense_keys, dense_rows, mask_block, threads: expected integers of 64 bits, and of 32 for "
                              f"threads, got {self.dense_keys}, {self.dense_rows}, {self.mask_block}, {threads}"

@@ -9,7 +9,8 @@ from .arrays import TENSOR_SIZE, framework_of
 from .config import CONFIG_SIZE
 from .lists import BlockLists
 
-_SLOTS = ("o", "q", "k", "v", "lse", "dout", "dlse", "dq", "dk", "dv", "top_k_by_head", "top_p_by_head", "block_mask")
+_SLOTS = ("o", "q", "k", "v", "lse", "dout", "dlse", "dq", "dk", "dv", "top_k_by_head", "top_p_by_head", "block_mask",
+          "q8", "k8", "v8", "v_scales", "q_factors", "k_factors")
 _RESULTS = frozenset(("o", "lse", "dq", "dk", "dv"))
 _OFFSETS = {name: i * TENSOR_SIZE for i, name in enumerate(_SLOTS)}
 # SpargejitLists: two tensors and four numbers.
@@ -18,11 +19,14 @@ _LISTS = {"lists": len(_SLOTS) * TENSOR_SIZE, "given_lists": len(_SLOTS) * TENSO
 _LIST_NUMBERS = struct.Struct("@4q")
 # SpargejitOutputs; SpargejitSaved and SpargejitGradients are alike.
 _TWO, _THREE = struct.Struct("@NPP"), struct.Struct("@NPPP")
+# SpargejitQuantised.
+_QUANTISED_LAYOUT = struct.Struct("@NPPPPPPqii")
 _OUTPUTS = len(_SLOTS) * TENSOR_SIZE + 2 * _LISTS_SIZE
 _SAVED = _OUTPUTS + _TWO.size
 _GRADIENTS = _SAVED + _THREE.size
 _CONFIG = _GRADIENTS + _THREE.size
-_Buffer = ctypes.c_char * (_CONFIG + CONFIG_SIZE)
+_QUANTISED = _CONFIG + CONFIG_SIZE
+_Buffer = ctypes.c_char * (_QUANTISED + _QUANTISED_LAYOUT.size)
 
 
 class Frame:
@@ -101,6 +105,13 @@ class Frame:
     def gradients(self, dq, dk, dv):
         _THREE.pack_into(self._buffer, _GRADIENTS, _THREE.size, dq, dk, dv)
         return self._base + _GRADIENTS
+
+    def quantised(self, tensors, code):
+        """`code`: the type of what was rounded."""
+        addresses = [self.tensor(name, array) for name, array in zip(_SLOTS[-6:], tensors)]
+        _QUANTISED_LAYOUT.pack_into(self._buffer, _QUANTISED, _QUANTISED_LAYOUT.size, *addresses, tensors[1].shape[2],
+                                    code, 0)
+        return self._base + _QUANTISED
 
     def config(self, config, q, stream=None, lists=None, block_mask=None, top_k_by_head=None, top_p_by_head=None):
         if stream is None:

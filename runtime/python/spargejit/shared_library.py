@@ -16,6 +16,8 @@ _POINTER, _INT64_POINTER = ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)
 _CALLS = {
     "attention": [_POINTER] * 6,
     "select_blocks": [_POINTER] * 4,
+    "quantise": [_POINTER] * 5,
+    "attention_quantised": [_POINTER] * 4,
     "attention_backward": [_POINTER] * 8,
     "prepare": [_POINTER] * 5,
     "prepare_backward": [_POINTER] * 4,
