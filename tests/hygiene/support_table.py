@@ -85,6 +85,9 @@ def make_table(root):
         row("Methods", lambda lacks: join(f"`{name}`" for name, selects in methods
                                           if not (selects and "selection" in lacks))
             + ("" if "selection" in lacks else ", your own `.mlir` file")),
+        row("Forward pass in eight bits, of 16-bit tensors",
+            lambda lacks: f"head dimensions {join(numbers('kEightBitHeadDims'))}" if "anyEightBitWidth" in lacks
+            else "every head dimension"),
         row("Gradients (the same bits in every run)", lambda lacks: "no" if "gradients" in lacks else "yes"),
         row("Your own mask", lambda lacks: "lists" if "masks" in lacks else "lists or a bool mask"),
         row("Softmax scale", lambda lacks: "positive" if "anyScale" in lacks else "any finite"),
