@@ -31,20 +31,22 @@ class Call:
     """One call, ready to be repeated. Tensors are [batch, heads, length, head_dim]."""
 
     def __init__(self, q, k, v, o, lists=None, mask_block=(128, 64), causal=False, stream=None, select=None, lse=None,
-                 gradients=None):
+                 gradients=None, precision="inputs"):
         """`lists`: indices and counts; `select`: top_k and top_p; `gradients`: d_o, d_q,
         d_k, d_v, for a backward pass; needs `lse`."""
         import spargejit
         import torch
         from spargejit import frame, shared_library
-        self._tensors = (q, k, v, o, lists, lse, gradients)  # kept alive
         settings = {"method": "dense"}
         if lists is not None:
             lists = spargejit.BlockLists(*lists, mask_block, q.shape[2], k.shape[2])
             settings = {"method": "block_sparse"}
+        self._tensors = (q, k, v, o, lists, lse, gradients)  # kept alive
         if select is not None:
             settings = {"method": "spargeattention2", "top_k": select[0], "top_p": select[1]}
-        self._config = spargejit.AttentionConfig(mask_block=mask_block, causal=causal, **settings)
+        self._rounded = None
+        self._config = spargejit.AttentionConfig(mask_block=mask_block, causal=causal, precision=precision,
+                                                 **settings)
         self._frame = packed = frame.Frame(q)
         raw_stream = (stream or torch.cuda.current_stream()).cuda_stream
         output = packed.tensor("o", o)
@@ -70,6 +72,18 @@ class Call:
     def backward(self):
         """Of what the last call of this object left in o and lse."""
         self._functions.check(self._backward(*self._backward_arguments))
+
+    def quantise(self):
+        """Rounds q, k and v to eight bits, into the same memory again."""
+        import spargejit
+        self._rounded = spargejit.quantise(*self._tensors[:3], self._config, out=self._rounded)
+
+    def attend_quantised(self, stream=None):
+        """The call with what quantise() has left."""
+        import spargejit
+        o, lists = self._tensors[3:5]
+        spargejit.attention_quantised(self._rounded, self._config, out=o, lists=lists,
+                                      stream=stream.cuda_stream if stream else None)
 
     def select(self):
         """The lists that the call selects: int32 indices and counts on the device."""

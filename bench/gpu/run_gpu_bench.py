@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times attention on the card beside cuDNN's dense attention (and FlexAttention's,
-with --flex): the same tensors, one process, in turns; and with --select, whole calls
-that select their blocks, beside the same attention with lists that are given.
+with --flex): the same tensors, one process, in turns; with --select, whole calls
+that select their blocks, beside the same attention with lists that are given; and
+with --fp8 whole calls in eight bits (eight_bits.py).
 
 Every figure is the median of at least 20 launches by events. "short": bursts of
 some milliseconds with rests between them, so that the card is at its full clock,
@@ -24,6 +25,7 @@ import time
 import torch
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import eight_bits  # noqa: E402
 import gradients  # noqa: E402
 from library import Library  # noqa: E402
 from lists import make_lists, visited_pairs  # noqa: E402
@@ -191,6 +193,12 @@ def selection_row_of(result):
             f"| {dense / result['graph']['short_ms']:.1f} | {result['relative_l2']:.1e} |")
 
 
+def measure_eight_bits(library, shape, precision, args):
+    return eight_bits.measure(library, shape, precision, args, sparse_call=select_sparsely, shapes=SHAPES,
+                              selections=SELECTIONS, error_of=largest_error, dense=cudnn_dense, graph_of=graph_of,
+                              in_turns=time_in_turns, visited=visited_pairs)
+
+
 SELECTION_HEADER = ("| shape | block | visited | whole call ms | graph ms | lists given ms | selection ms "
                     "| cuDNN dense ms | times | graph times | rel L2 |\n|" + "---|" * 11)
 
@@ -219,6 +227,7 @@ def main():
     parser.add_argument("--budget", type=float, default=480, help="seconds after which no case is begun (default 480)")
     parser.add_argument("--select", action="store_true", help="calls that select their blocks, in place of the rest")
     parser.add_argument("--backward", action="store_true", help="backward passes, in place of the rest")
+    parser.add_argument("--fp8", action="store_true", help="calls in eight bits, in place of the rest")
     parser.add_argument("--flex", action="store_true", help="also FlexAttention, for mask blocks of 128")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--output", help="JSON file; the table goes beside it with .md")
@@ -231,6 +240,10 @@ def main():
     if args.backward:
         cases = [(shape,) for shape in gradients.CASES if args.only in shape]
         header, to_row, run_case = gradients.HEADER, gradients.rows_of, gradients.measure
+    elif args.fp8:
+        cases = [(shape, precision) for shape in SELECTIONS for precision in eight_bits.PRECISIONS
+                 if args.only in shape]
+        header, to_row, run_case = eight_bits.HEADER, eight_bits.row_of, measure_eight_bits
     elif args.select:
         cases = [(shape, block) for shape in SELECTIONS for block in (64, 16) if args.only in shape]
         header, to_row, run_case = SELECTION_HEADER, selection_row_of, measure_selection
@@ -250,7 +263,8 @@ def main():
             failures += 1
             continue
         print(to_row(results[-1]), flush=True)
-        failures += not results[-1]["relative_l2"] < (gradients.MAX_ERROR if args.backward else MAX_ERROR)
+        failures += not results[-1]["relative_l2"] < (gradients.MAX_ERROR if args.backward else
+                                                          eight_bits.MAX_ERROR if args.fp8 else MAX_ERROR)
         torch.cuda.empty_cache()
     if args.output:
         with open(args.output, "w", encoding="utf-8") as file:
