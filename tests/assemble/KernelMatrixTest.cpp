@@ -10,6 +10,7 @@
 #include "runtime/plan/DefaultTuning.h"
 #include "runtime/plan/MaskLists.h"
 #include "runtime/plan/Planner.h"
+#include "runtime/plan/QuantisedPlan.h"
 #include "spargejit/library.h"
 
 #include <gtest/gtest.h>
@@ -60,6 +61,8 @@ protected:
     ASSERT_NE(text, nullptr);
     auto plan = generator.planMethod(std::string(text->text), fileName);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
+    if (kind.isEightBit())
+      plan = plan::withForm(*plan, plan::PlanForm::Rounding);
     for (const PlanLaunch &launch : plan->launches) {
       auto kernel = jit_.text(launch.kernel);
       ASSERT_TRUE(kernel.ok()) << kernel.status().message();
@@ -330,6 +333,37 @@ TEST_P(OtherWidths, Assemble) {
        {"attention_bwd_delta", "attention_bwd_q", "attention_bwd_kv"})
     expectCleanKernel(kernel, kind, true);
   EXPECT_EQ(assembled_, 2 + 2 * 3 + 3);
+}
+
+/// Calls in eight bits, with all that they launch.
+class EightBitCalls : public KernelMatrix {};
+INSTANTIATE_TEST_SUITE_P(HeadDim, EightBitCalls, testing::Values(64, 96, 128),
+                         testing::PrintToStringParamName());
+
+TEST_P(EightBitCalls, Assemble) {
+  for (Precision precision :
+       {Precision::Fp8Exact, Precision::Fp8Balanced, Precision::Fp8Fast}) {
+    ProblemClass kind{.dtype = DataType::BFloat16,
+                      .headDim = GetParam(),
+                      .maskBlockQ = 128,
+                      .maskBlockKv = 64,
+                      .precision = precision};
+    for (bool causal : {false, true}) {
+      kind.causal = causal;
+      expectClean("dense", kind);
+      for (std::int64_t maskBlockKv : {16, 32, 64, 128}) {
+        kind.maskBlockKv = maskBlockKv;
+        for (std::int64_t maskBlockQ : {64, 128}) {
+          kind.maskBlockQ = maskBlockQ;
+          expectClean("block_sparse", kind);
+        }
+      }
+    }
+    kind.dtype = DataType::Float16;
+    expectClean("spargeattention2", kind);
+  }
+  // Peaks, factors, rounding, (pooling, selection,) attention.
+  EXPECT_EQ(assembled_, 3 * (2 * 9 * 4 + 6));
 }
 
 } // namespace
