@@ -91,7 +91,8 @@ def measure(library, shape, args):
         lse = torch.full((1, heads, length), math.nan, device="cuda")
 
         def make(stream=None):
-            return library.call(q, k, v, o, lists, (128, 64), stream=stream, lse=lse, gradients=(d_o, *found))
+            return library.call(q, k, v, o, lists, (128, 64), stream=stream, lse=lse, gradients=(d_o, *found),
+                                kept_bytes=int(1e9 * args.kept))
 
         call = make()
         begin = time.perf_counter()

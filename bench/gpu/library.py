@@ -31,7 +31,7 @@ class Call:
     """One call, ready to be repeated. Tensors are [batch, heads, length, head_dim]."""
 
     def __init__(self, q, k, v, o, lists=None, mask_block=(128, 64), causal=False, stream=None, select=None, lse=None,
-                 gradients=None, precision="inputs"):
+                 gradients=None, precision="inputs", kept_bytes=0):
         """`lists`: indices and counts; `select`: top_k and top_p; `gradients`: d_o, d_q,
         d_k, d_v, for a backward pass; needs `lse`."""
         import spargejit
@@ -46,7 +46,7 @@ class Call:
             settings = {"method": "spargeattention2", "top_k": select[0], "top_p": select[1]}
         self._rounded = None
         self._config = spargejit.AttentionConfig(mask_block=mask_block, causal=causal, precision=precision,
-                                                 **settings)
+                                                 kept_bytes=kept_bytes, **settings)
         self._frame = packed = frame.Frame(q)
         raw_stream = (stream or torch.cuda.current_stream()).cuda_stream
         output = packed.tensor("o", o)

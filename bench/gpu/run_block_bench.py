@@ -95,6 +95,9 @@ def main():
     parser.add_argument("--density", type=float, default=0.05)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--launches", type=int, default=4)
+    parser.add_argument("--kept", type=float, default=1.4,
+                        help="GB in which a backward pass keeps gradients of scores, in the row that says so (default "
+                             "1.4: all of 32 760 tokens at 5 %%)")
     parser.add_argument("--output", help="JSON file")
     args = parser.parse_args()
     seed = int(time.time())
@@ -109,6 +112,8 @@ def main():
     for name, attend in kinds.items():
         runs[f"attention forward, {name}"] = forward_alone(attend, (q, k, v))
         runs[f"attention, {name}"] = both_passes(attend, (q, k, v), slope)
+    runs["attention, scores' gradients kept"] = both_passes(
+        sparsely(config.replaced(kept_bytes=int(1e9 * args.kept))), (q, k, v), slope)
     given = sparse.block_sparse_attention
     runs["attention, lists given"] = both_passes(lambda *qkv: given(*qkv, lists), (q, k, v), slope)
     x = torch.randn(1, args.tokens, WIDTH, **options).requires_grad_()

@@ -227,6 +227,8 @@ def main():
     parser.add_argument("--budget", type=float, default=480, help="seconds after which no case is begun (default 480)")
     parser.add_argument("--select", action="store_true", help="calls that select their blocks, in place of the rest")
     parser.add_argument("--backward", action="store_true", help="backward passes, in place of the rest")
+    parser.add_argument("--kept", type=float, default=0,
+                        help="GB in which a backward pass may keep gradients of scores (default 0)")
     parser.add_argument("--fp8", action="store_true", help="calls in eight bits, in place of the rest")
     parser.add_argument("--flex", action="store_true", help="also FlexAttention, for mask blocks of 128")
     parser.add_argument("--seed", type=int, default=int(time.time()))

@@ -11,7 +11,7 @@ distillation, SpargeAttention2, arXiv 2602.13515):
 
 and compares all with the dense model on clips that none has seen.
 
-    train.py [--tiny] [--seeds 3] [-o FOLDER]
+    train.py [--tiny] [--seeds 3] [--steps 900] [-o FOLDER]
 
 leaves results.md, results.json, losses.png and frames.png in the folder. --tiny is a
 model for the CPU that shows that everything runs, and nothing about quality.
@@ -186,10 +186,13 @@ def main():
     parser.add_argument("--tiny", action="store_true", help="a model for the CPU")
     parser.add_argument("--seeds", type=int, default=1, help="how many times all of it is done (default 1)")
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, help="of training with dense attention; a sixth of them each fine-tuning")
     parser.add_argument("-o", "--output", default="video_dit_results", help="folder for the results")
     args = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() and not args.tiny else "cpu"
-    settings = TINY if args.tiny else FULL
+    settings = dict(TINY if args.tiny else FULL)
+    if args.steps is not None:
+        settings.update(steps=args.steps, tuning_steps=max(1, args.steps // 6))
     os.makedirs(args.output, exist_ok=True)
     results, begin = [], time.monotonic()
     for seed in range(args.first_seed, args.first_seed + args.seeds):

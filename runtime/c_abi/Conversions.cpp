@@ -71,11 +71,11 @@ void copySettings(const SpargejitConfig &from, AttentionConfig &to) {
   to.validateLists = from.validateLists != 0;
   to.threads = from.threads;
   to.precision = static_cast<Precision>(from.precision);
+  to.keptBytes = from.keptBytes;
   to.tune = from.tune == 1 ? TuneMode::OnFirstUse : TuneMode::Off;
 }
 
 /// The size in front of a struct, which is at least that of the first version.
-/// (No struct has grown since, so that this is the known size.)
 Result<std::size_t> sizeOf(const char *name, const void *versioned,
                            std::size_t firstSize) {
   if (!versioned)
@@ -184,18 +184,18 @@ Status toConfig(const SpargejitConfig *config, CallConfig &to) {
 }
 
 Status readVersioned(const char *name, const void *from, void *to,
-                     std::size_t knownSize) {
-  auto size = sizeOf(name, from, knownSize);
+                     StructSizes sizes) {
+  auto size = sizeOf(name, from, sizes.first);
   if (!size.ok())
     return size.status();
   const auto *bytes = static_cast<const unsigned char *>(from);
-  for (std::size_t i = knownSize; i < *size; ++i)
+  for (std::size_t i = sizes.known; i < *size; ++i)
     if (bytes[i] != 0)
       return {ErrorCode::Unsupported,
               fmt::format("{}: expected the fields that this version of the "
                           "library knows, got a later one at byte {}",
                           name, i)};
-  std::memcpy(to, from, knownSize);
+  std::memcpy(to, from, std::min(*size, sizes.known));
   return {};
 }
 

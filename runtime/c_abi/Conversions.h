@@ -7,6 +7,7 @@
 #include "spargejit/c.h"
 #include "spargejit/training.h"
 
+#include <cstddef>
 #include <string>
 
 namespace spargejit::c_abi {
@@ -36,11 +37,21 @@ struct CallConfig {
 /// for what AttentionConfig cannot hold.
 Status toConfig(const SpargejitConfig *config, CallConfig &to);
 
+/// Sizes of a struct in the first version and now.
+struct StructSizes {
+  std::size_t first, known;
+};
+template <typename Struct>
+inline constexpr StructSizes kSizesOf{sizeof(Struct), sizeof(Struct)};
+template <>
+inline constexpr StructSizes kSizesOf<SpargejitConfig>{
+    offsetof(SpargejitConfig, keptBytes), sizeof(SpargejitConfig)};
+
 /// Copies a struct that begins with its size as the caller knows it, into one
-/// as this library knows it. InvalidArgument for a size that no version had;
-/// Unsupported for bytes beyond those known here that are not 0.
+/// of zeros as this library knows it. InvalidArgument for a size that no
+/// version had; Unsupported for bytes beyond those known here that are not 0.
 Status readVersioned(const char *name, const void *from, void *to,
-                     std::size_t knownSize);
+                     StructSizes sizes);
 
 /// The other way; the size in front of the caller's struct stays.
 Status writeVersioned(const char *name, const void *from, void *to,
@@ -50,7 +61,8 @@ Status writeVersioned(const char *name, const void *from, void *to,
 template <typename Struct>
 Result<Struct> versioned(const char *name, const Struct *from) {
   Struct known{};
-  if (Status status = readVersioned(name, from, &known, sizeof known); !status)
+  if (Status status = readVersioned(name, from, &known, kSizesOf<Struct>);
+      !status)
     return status;
   return known;
 }

@@ -6,6 +6,7 @@
 #include "runtime/c_abi/Errors.h"
 #include "spargejit/library.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace spargejit;
@@ -55,12 +56,15 @@ void spargejit_set_log_callback(void (*callback)(void *, std::int32_t,
 
 SpargejitStatus spargejit_init_config(SpargejitConfig *config, size_t size) {
   return guarded([&]() -> Status {
-    if (!config || size < sizeof *config)
+    constexpr StructSizes sizes = kSizesOf<SpargejitConfig>;
+    if (!config || size < sizes.first)
       return {ErrorCode::InvalidArgument,
               "config: expected a struct and sizeof it, got less"};
     // What a later version's struct has more is not given.
     std::memset(static_cast<void *>(config), 0, size);
-    *config = defaults();
+    const SpargejitConfig known = defaults();
+    std::memcpy(static_cast<void *>(config), &known,
+                std::min(size, sizes.known));
     config->structSize = size;
     return {};
   });

@@ -123,6 +123,8 @@ class NumpyTest(DrawnTest):
         for array in (q, k, v, forward.o, forward.lse):
             array.flags.writeable = False  # what is read may be
         spargejit.attention_backward(q, k, v, forward, forward.o)
+        with self.assertRaisesRegex(ValueError, "config.keptBytes: expected at least 0, got -1"):
+            spargejit.attention_backward(q, k, v, forward, forward.o, kept_bytes=-1)
         with self.assertRaisesRegex(ValueError, "dk: expected memory that may be written"):
             spargejit.attention_backward(q, k, v, forward, q, out=(numpy.empty_like(q), k, numpy.empty_like(v)))
 

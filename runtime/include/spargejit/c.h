@@ -108,6 +108,7 @@ typedef struct SpargejitConfig {
   int32_t threads;
   int32_t tune;      // 0: off, 1: on first use
   int32_t precision; // one of SpargejitPrecision...
+  int64_t keptBytes; // of a backward pass's workspace
 } SpargejitConfig;
 
 // Results beside the output; null: not wanted. Lists need lse as well, have one

@@ -5,7 +5,7 @@ import operator
 import struct
 
 # SpargejitConfig of spargejit/c.h.
-_LAYOUT = struct.Struct("@NPPPdddPPPP2q2qqqiiiiii")
+_LAYOUT = struct.Struct("@NPPPdddPPPP2q2qqqiiiiiiq")
 CONFIG_SIZE = _LAYOUT.size
 _BYTES = struct.Struct(f"{CONFIG_SIZE}s")
 _STREAM, _STREAM_OFFSET = struct.Struct("@P"), 8
@@ -35,12 +35,14 @@ class AttentionConfig:
     precision: in what attention computes: "inputs", or eight bits of 16-bit tensors,
     "fp8_exact", "fp8_balanced" or "fp8_fast" (docs/eight_bits.md); these have no
     gradients.
+    kept_bytes: of a backward pass's workspace on a GPU in which gradients of scores may
+    be kept from one kernel for another (0): faster from head dimension 128 on.
     threads: CPU threads; 0 for all. tune: "off" or "first_use".
     """
     # dataclasses would take half of the package's import time.
     FIELDS = {"method": "spargeattention2", "top_k": 0.03, "top_p": 0.2, "mask_block": (128, 64), "causal": False,
               "scale": None, "dense_keys": (0, 0), "dense_rows": (0, 0), "custom_source": "",
-              "validate_lists": False, "threads": 0, "tune": "off", "precision": "inputs"}
+              "validate_lists": False, "threads": 0, "tune": "off", "precision": "inputs", "kept_bytes": 0}
 
     def __init__(self, **settings):
         for name in settings:
@@ -107,14 +109,15 @@ class AttentionConfig:
         numbers = [self._number(name, float, "a number") for name in ("top_k", "top_p")]
         numbers.append(self._number("scale", float, "a number or None") if has_scale else 0.0)
         flags = [self._number(name, int, "a bool") for name in ("causal", "validate_lists")]
-        threads = self._number("threads", operator.index, "an integer")
+        threads, kept = (self._number(name, operator.index, "an integer") for name in ("threads", "kept_bytes"))
         try:
             return _LAYOUT.pack(
                 CONFIG_SIZE, 0, *addresses, *numbers, 0, 0, 0, 0, *self.dense_keys, *self.dense_rows, *self.mask_block,
-                int(has_scale), *flags, threads, int(self.tune == "first_use"), PRECISIONS.index(self.precision))
+                int(has_scale), *flags, threads, int(self.tune == "first_use"), PRECISIONS.index(self.precision), kept)
         except struct.error:
-            raise ValueError("dense_keys, dense_rows, mask_block, threads: expected integers of 64 bits, and of 32 for "
-                             f"threads, got {self.dense_keys}, {self.dense_rows}, {self.mask_block}, {threads}"
+            raise ValueError("dense_keys, dense_rows, mask_block, kept_bytes, threads: expected integers of 64 bits, "
+                             f"and of 32 for threads, got {self.dense_keys}, {self.dense_rows}, {self.mask_block}, "
+                             f"{kept}, {threads}"
                              ) from None
 
     def _number(self, name, kind, expected):

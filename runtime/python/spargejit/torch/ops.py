@@ -19,7 +19,8 @@ from ..lists import BlockLists
 # The fields of AttentionConfig, in this order, as arguments of every op.
 _FIELDS = tuple(AttentionConfig.FIELDS)
 _SETTINGS = ("str method, float top_k, float top_p, int[] mask_block, bool causal, float? scale, int[] dense_keys, "
-             "int[] dense_rows, str custom_source, bool validate_lists, int threads, str tune, str precision")
+             "int[] dense_rows, str custom_source, bool validate_lists, int threads, str tune, str precision, "
+             "int kept_bytes")
 _LIBRARY = op_library.Library("spargejit", "DEF")
 # Lists that there are none of (dense, or those that were given) come back empty:
 # an op hands out no argument of its own.
@@ -52,9 +53,9 @@ def _values_of(config, settings):
     defaults = AttentionConfig.FIELDS
     get = [settings[name] if name in settings else (defaults[name] if config is None else getattr(config, name))
            for name in _FIELDS]
-    method, top_k, top_p, block, causal, scale, keys, rows, source, validate, threads, tune, precision = get
+    method, top_k, top_p, block, causal, scale, keys, rows, source, validate, threads, tune, precision, kept = get
     return (method, float(top_k), float(top_p), list(block), bool(causal), None if scale is None else float(scale),
-            list(keys), list(rows), source, bool(validate), threads, tune, precision)
+            list(keys), list(rows), source, bool(validate), threads, tune, precision, kept)
 
 
 def _lists_from(indices, counts, config, q_len, kv_len):
@@ -210,7 +211,7 @@ def _refuse_gradients(precision, *tensors):
 def _call(q, k, v, config, lists, block_mask, top_k_by_head, top_p_by_head, settings):
     indices, counts = (None, None) if lists is None else (lists.indices, lists.counts)
     values = _values_of(config, settings)
-    _refuse_gradients(values[-1], q, k, v)
+    _refuse_gradients(values[_FIELDS.index("precision")], q, k, v)
     return torch.ops.spargejit.attention(q, k, v, indices, counts, block_mask, top_k_by_head, top_p_by_head, *values)
 
 

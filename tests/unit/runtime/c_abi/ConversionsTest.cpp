@@ -18,7 +18,7 @@ TEST(CAbiLayout, IsThatOfC) {
   const std::size_t here[8][2] = {
       {sizeof(SpargejitTensor), offsetof(SpargejitTensor, deviceOrdinal)},
       {sizeof(SpargejitLists), offsetof(SpargejitLists, kvLen)},
-      {sizeof(SpargejitConfig), offsetof(SpargejitConfig, precision)},
+      {sizeof(SpargejitConfig), offsetof(SpargejitConfig, keptBytes)},
       {sizeof(SpargejitOutputs), offsetof(SpargejitOutputs, lists)},
       {sizeof(SpargejitSaved), offsetof(SpargejitSaved, lists)},
       {sizeof(SpargejitGradients), offsetof(SpargejitGradients, dv)},
@@ -30,9 +30,10 @@ TEST(CAbiLayout, IsThatOfC) {
       EXPECT_EQ(kLayoutsInC[i][j], here[i][j]) << i << " " << j;
 }
 
-/// Version 1 for ever: programs that were compiled with it are out there.
+/// Version 1 for ever, but for what it grew by: programs that were compiled
+/// with it are out there.
 TEST(CAbiLayout, StaysThatOfVersionOne) {
-  const std::size_t published[8][2] = {{88, 84}, {208, 200}, {160, 156},
+  const std::size_t published[8][2] = {{88, 84}, {208, 200}, {168, 160},
                                        {24, 16}, {32, 24},   {32, 24},
                                        {40, 32}, {56, 48}};
   for (int i = 0; i < 8; ++i)
@@ -53,6 +54,7 @@ TEST(CAbiConfig, FieldsArrive) {
   from.validateLists = 1;
   from.tune = 1;
   from.precision = SpargejitPrecisionFp8Fast;
+  from.keptBytes = std::int64_t{5} << 31;
   from.customSource = "float score();";
   CallConfig to;
   Status status = toConfig(&from, to);
@@ -72,6 +74,7 @@ TEST(CAbiConfig, FieldsArrive) {
   EXPECT_EQ(to.config.threads, 5);
   EXPECT_EQ(to.config.stream, &stream);
   EXPECT_EQ(to.config.tune, TuneMode::OnFirstUse);
+  EXPECT_EQ(to.config.keptBytes, std::int64_t{5} << 31);
   EXPECT_FALSE(to.config.blockMask || to.config.lists || to.config.topKByHead);
 }
 
@@ -122,7 +125,8 @@ TEST(CAbiConfig, FieldsOfALaterVersionMustBeZero) {
 TEST(CAbiConfig, RefusesSizesThatNoVersionHad) {
   SpargejitConfig config = configFromC();
   for (std::size_t size :
-       {std::size_t{0}, sizeof config - 8, ~std::size_t{0}}) {
+       {std::size_t{0}, offsetof(SpargejitConfig, keptBytes) - 8,
+        ~std::size_t{0}}) {
     config.structSize = size;
     CallConfig to;
     Status status = toConfig(&config, to);
@@ -132,7 +136,25 @@ TEST(CAbiConfig, RefusesSizesThatNoVersionHad) {
   }
   CallConfig to;
   EXPECT_FALSE(toConfig(nullptr, to).ok());
-  EXPECT_NE(spargejit_init_config(&config, sizeof config - 8), SpargejitOk);
+  EXPECT_NE(
+      spargejit_init_config(&config, offsetof(SpargejitConfig, keptBytes) - 8),
+      SpargejitOk);
+}
+
+/// A caller that was compiled before keptBytes was there.
+TEST(CAbiConfig, FieldsThatAnEarlierVersionLacksAreNotGiven) {
+  constexpr std::size_t size = offsetof(SpargejitConfig, keptBytes);
+  SpargejitConfig config;
+  std::memset(&config, 0xff, sizeof config);
+  ASSERT_EQ(spargejit_init_config(&config, size), SpargejitOk);
+  EXPECT_EQ(config.structSize, size);
+  EXPECT_EQ(config.keptBytes, -1) << "written beyond the caller's struct";
+  config.causal = 1;
+  CallConfig to;
+  Status status = toConfig(&config, to);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(to.config.causal);
+  EXPECT_EQ(to.config.keptBytes, 0);
 }
 
 TEST(CAbiTensors, RefuseWhatThereIsNot) {

@@ -6,7 +6,7 @@
 const size_t kLayoutsInC[8][2] = {
     {sizeof(SpargejitTensor), offsetof(SpargejitTensor, deviceOrdinal)},
     {sizeof(SpargejitLists), offsetof(SpargejitLists, kvLen)},
-    {sizeof(SpargejitConfig), offsetof(SpargejitConfig, precision)},
+    {sizeof(SpargejitConfig), offsetof(SpargejitConfig, keptBytes)},
     {sizeof(SpargejitOutputs), offsetof(SpargejitOutputs, lists)},
     {sizeof(SpargejitSaved), offsetof(SpargejitSaved, lists)},
     {sizeof(SpargejitGradients), offsetof(SpargejitGradients, dv)},
