@@ -28,6 +28,7 @@
 
 #include "compiler/Conversion/TileToNvvm/PtxBuilder.h"
 #include "compiler/Conversion/TileToNvvm/SharedPlan.h"
+#include "compiler/Conversion/TileToNvvm/Teams/RowPlace.h"
 #include "compiler/Conversion/TileToNvvm/Teams/StagedRows.h"
 #include "compiler/Dialect/Tile/TileDialect.h"
 #include "compiler/Dialect/Tile/TileSizes.h"
@@ -73,17 +74,6 @@ private:
   struct Scratch {
     Value address, columns, stride;
     int64_t rows = 0;
-  };
-  /// How the elements of a Row lie.
-  struct RowPlace {
-    int64_t size, perLane, groups;
-    explicit RowPlace(int64_t n)
-        : size(n), perLane(n <= 32   ? 1
-                           : n <= 64 ? 2
-                                     : 4),
-          groups(llvm::divideCeil(n, 32 * perLane)) {}
-    int64_t registers() const { return groups * perLane; }
-    bool isWhole() const { return size == groups * 32 * perLane; }
   };
   struct Cursor {
     Value stage, phase;
