@@ -131,9 +131,9 @@ struct AttentionConfig {
 
   /// Backward passes on a GPU over listed blocks: bytes of workspace in which
   /// the gradients of scores may be kept from one kernel for another, which is
-  /// faster from head dimension 128 on than to compute them twice; 0 keeps none.
-  /// Heads take turns where not all fit. The result is the same in every run
-  /// with the same value.
+  /// faster from head dimension 128 on than to compute them twice; 0 keeps
+  /// none. Heads take turns where not all fit. The result is the same in every
+  /// run with the same value.
   std::int64_t keptBytes = 0;
 
   /// CPU threads to use; 0 = all that the process may run on.

@@ -53,7 +53,7 @@ struct Launch {
   std::vector<std::int64_t> slots; // as in runtime/base/KernelSpec.h
   std::vector<TensorMapData> maps;
   std::vector<void *> parameters;
-  bool keeps = false; ///< the variant's parameter has_places
+  bool keeps = false;     ///< the variant's parameter has_places
   Launch *next = nullptr; // launched right after
 
   Launch() = default;
