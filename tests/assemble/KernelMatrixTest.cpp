@@ -54,9 +54,11 @@ protected:
     GTEST_SKIP() << "no ptxas in SPARGEJIT_PTXAS, PATH or /usr/local/cuda/bin";
   }
 
-  void expectClean(const std::string &method, const ProblemClass &kind) {
+  /// Assembles each launch of a plan, and binds its arguments to the kernel's.
+  void expectClean(const std::string &method, const ProblemClass &kind,
+                   const std::string &folder = "methods") {
     jit::CodeGenerator &generator = jit::builtInCodeGenerator();
-    std::string fileName = "methods/" + method + ".mlir";
+    std::string fileName = folder + "/" + method + ".mlir";
     const auto *text = kernels_ir::findEmbeddedText(fileName);
     ASSERT_NE(text, nullptr);
     auto plan = generator.planMethod(std::string(text->text), fileName);
@@ -77,6 +79,8 @@ protected:
       // compute capabilities).
       EXPECT_LE((*code)->launch.sharedBytes, 227 << 10) << (*code)->what;
       EXPECT_EQ((*code)->image.substr(1, 3), "ELF");
+      auto bound = plan::bindArguments(*plan, launch, (*code)->launch);
+      EXPECT_TRUE(bound.ok()) << bound.status().message();
       ++assembled_;
     }
   }
@@ -142,6 +146,7 @@ class KernelMatrix : public KernelAssembly,
 
 class TensorCoreWidths : public KernelMatrix {};
 class MaskLists : public KernelAssembly {};
+class BackwardPlans : public KernelAssembly {};
 class TheLoss : public KernelAssembly {};
 INSTANTIATE_TEST_SUITE_P(HeadDim, TensorCoreWidths,
                          testing::Values(64, 96, 128, 192, 256),
@@ -201,6 +206,15 @@ TEST_P(TensorCoreWidths, AssembleGradientsThatKeepScores) {
                     {DataType::BFloat16, GetParam(), 128, 64, false},
                     /*hasLists=*/true, /*hasPlaces=*/true);
   EXPECT_EQ(assembled_, 2 * 4 * 3 + 1);
+}
+
+// Kernels of every width and block are above; here they meet their plans.
+TEST_F(BackwardPlans, Assemble) {
+  const ProblemClass kind{DataType::BFloat16, 128, 128, 64, false};
+  for (const char *pass : {"dense", "block_sparse", "block_sparse_kept"})
+    expectClean(pass, kind, "backward");
+  // delta, dq, dk and dv; inverted lists; dq from what is kept.
+  EXPECT_EQ(assembled_, 3 + 4 + 5);
 }
 
 // What is part of no method.
