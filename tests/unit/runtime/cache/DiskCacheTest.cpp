@@ -61,7 +61,9 @@ TEST_F(DiskCacheTest, RemovesADamagedEntryWithOneWarning) {
     cache_.keep(keyNamed("a"), entry);
     const std::string path = place("a") + "/" + file;
     std::string bytes = files::readBytes(path);
-    files::writeBytes(path, bytes.substr(0, random_.next() % bytes.size()));
+    // A manifest without the newline at its end is whole.
+    files::writeBytes(path,
+                      bytes.substr(0, random_.next() % (bytes.size() - 1)));
     unit::Warnings warnings;
     EXPECT_FALSE(cache_.find(keyNamed("a")));
     EXPECT_FALSE(cache_.find(keyNamed("a")));
