@@ -16,7 +16,7 @@
 !boxes = tensor<?xi32, #tile.sizes<boxes>>
 
 // CHECK-LABEL: tile.kernel @stacks
-// CHECK: tile.gather_runs %[[RUN:.*]] from %{{.*}} into %{{.*}}#0 : !tile.view<1 x !tile.element<"elem">>, tensor<?xi32, #tile.sizes<boxes>>,
+// CHECK: tile.gather_runs %[[ROWS_THERE:.*]] from %{{.*}} into %{{.*}}#0 : !tile.view<1 x !tile.element<"elem">>, tensor<?xi32, #tile.sizes<boxes>>,
 // CHECK: tile.store_stacked %{{.*}} through %{{.*}}, %{{.*}}[%{{.*}}] columns q rows keys where %{{.*}} : tensor<?x?x!tile.element<"elem">, #tile.sizes<keys, 64>>,
 // CHECK: tile.store_stacked_wait
 // CHECK: tile.dot_async %{{.*}}#0 stacked, %{{.*}}#1 : {{.*}} -> !tile.pending<tensor<?x?xf32, #tile.sizes<q, d>>>
