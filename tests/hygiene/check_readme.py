@@ -16,7 +16,7 @@ from source_tree import read_text
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Pages whose ```cpp blocks are programs too.
-PROGRAM_PAGES = ("docs/training.md",)
+PROGRAM_PAGES = ("docs/training.md", "docs/eight_bits.md")
 # What a reader types before the first command of the repository.
 NOT_RUN = ("git", "cd")
 
