@@ -67,10 +67,35 @@ int breakCaptures() {
   return kCaptureUnsupported;
 }
 
+/// Of PTX: `.visible .entry NAME(`, then a line `.param ... name[BYTES]` each.
+bool parsePtxLine(const std::string &line, FakeModule &module,
+                  FakeFunction *&function) {
+  constexpr std::string_view kEntry = ".visible .entry ";
+  if (line.starts_with(kEntry)) {
+    auto made = std::make_unique<FakeFunction>();
+    made->entry = line.substr(kEntry.size());
+    made->entry.resize(made->entry.find('('));
+    function = made.get();
+    module.functions[made->entry] = std::move(made);
+    return true;
+  }
+  if (line.starts_with(")"))
+    function = nullptr;
+  const auto bracket = line.rfind('[');
+  if (!function || !line.starts_with("\t.param ") ||
+      bracket == std::string::npos)
+    return false;
+  function->parameters.push_back(std::stoul(line.substr(bracket + 1)));
+  return true;
+}
+
 std::unique_ptr<FakeModule> parseModule(const std::string &image) {
   auto module = std::make_unique<FakeModule>();
   std::istringstream lines(image);
+  FakeFunction *ptxFunction = nullptr;
   for (std::string line; std::getline(lines, line);) {
+    if (parsePtxLine(line, *module, ptxFunction))
+      continue;
     std::istringstream words(line);
     std::string mark, kind;
     auto function = std::make_unique<FakeFunction>();
