@@ -13,19 +13,6 @@ using namespace spargejit::c_abi;
 
 namespace {
 
-/// lse, where it is wanted.
-Status toLse(const SpargejitOutputs &outputs, TensorView &lse,
-             AttentionOutputs &to) {
-  if (!outputs.lse)
-    return {};
-  auto view = toView("outputs.lse", outputs.lse);
-  if (!view.ok())
-    return view.status();
-  lse = *view;
-  to.lse = &lse;
-  return {};
-}
-
 /// A tensor that is dense as attentionForwardInto() has it.
 Result<Tensor> denseOutput(const char *name, const TensorView &view) {
   const std::vector<std::int64_t> sizes(view.sizes.begin(),

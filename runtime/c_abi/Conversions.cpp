@@ -139,6 +139,18 @@ Result<Tensor> toDense(const std::string &name, const SpargejitTensor *tensor,
   return Tensor::adopt(borrow(view->data), view->dtype, sizes, view->device);
 }
 
+Status toLse(const SpargejitOutputs &outputs, TensorView &lse,
+             AttentionOutputs &to) {
+  if (!outputs.lse)
+    return {};
+  auto view = toView("outputs.lse", outputs.lse);
+  if (!view.ok())
+    return view.status();
+  lse = *view;
+  to.lse = &lse;
+  return {};
+}
+
 Result<BlockLists> toLists(const char *name, const SpargejitLists *lists) {
   if (!lists)
     return invalid("{}: expected lists, got null", name);

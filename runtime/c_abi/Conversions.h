@@ -21,6 +21,10 @@ Result<TensorView> toView(const char *name, const SpargejitTensor *tensor);
 Result<Tensor> toDense(const std::string &name, const SpargejitTensor *tensor,
                        const char *why);
 
+/// The view of lse, where it is wanted, in `lse`, which `to` then refers to.
+Status toLse(const SpargejitOutputs &outputs, TensorView &lse,
+             AttentionOutputs &to);
+
 /// Lists on the caller's memory. InvalidArgument also where they are not dense.
 Result<BlockLists> toLists(const char *name, const SpargejitLists *lists);
 

@@ -85,13 +85,8 @@ Status attend(const SpargejitTensor *o, const SpargejitQuantised *given,
       return {ErrorCode::Unsupported,
               "outputs.lists: expected null, since attention in eight bits "
               "selects nothing, got lists"};
-    if (known->lse) {
-      auto view = toView("outputs.lse", known->lse);
-      if (!view.ok())
-        return view.status();
-      lse = *view;
-      results.lse = &lse;
-    }
+    if (Status status = toLse(*known, lse, results); !status)
+      return status;
   }
   return attentionQuantisedInto(*output, *tensors, call.config, results);
 }
