@@ -8,13 +8,6 @@
 
 namespace spargejit::plan {
 
-std::int64_t ownBytes(const AttentionProblem &problem) {
-  const std::int64_t rows =
-      problem.qHeads * problem.qLen + problem.kvHeads * problem.kvLen;
-  return 4 * problem.batch * rows * problem.kind.headDim *
-         static_cast<std::int64_t>(dataTypeSize(problem.kind.dtype));
-}
-
 void keepGradients(AttentionProblem &problem, std::int64_t bytes) {
   problem.keptHeads = problem.keptRoom = 0;
   // Kernels count pieces of 2 KiB in 32 bits.

@@ -14,10 +14,6 @@ namespace spargejit::plan {
 /// computed again.
 constexpr double kKeptShare = 0.06;
 
-/// As many bytes as a backward pass's own eight tensors: q, k, v, o and the
-/// gradients of each.
-std::int64_t ownBytes(const AttentionProblem &problem);
-
 /// Sets keptHeads and keptRoom to what `bytes` hold: as many heads of k at a
 /// time as have room for kKeptShare of their pairs of blocks, the same number
 /// each time, and all the room there is for them; 0 and 0 where one head has
