@@ -6,7 +6,7 @@
 #include "runtime/backend/cuda/DeviceMemory.h"
 #include "spargejit/library.h"
 #include "spargejit/spargejit.h"
-#include "tests/gpu/device/GpuTest.h"
+#include "tests/gpu/device/AttentionGpuTest.h"
 #include "tests/gpu/device/PtxKernels.h"
 #include "tests/numerics/harness/AttentionTrial.h"
 #include "tests/numerics/harness/CudaTestBackend.h"
@@ -36,25 +36,11 @@ constexpr AttentionCase kShape{.dtype = DataType::BFloat16,
                                .kvLen = 900,
                                .headDim = 128};
 
-class AttentionCall : public GpuTest {
+class AttentionCall : public AttentionGpuTest {
 protected:
   static void useRandomLists(AttentionTrial &trial, Random &random) {
     trial.useLists(trial.shape.randomMask(random, 0.4, true), random,
                    {.shuffled = true});
-  }
-  numerics::TestBackend &backend() { return *numerics::cudaTestBackend(); }
-  /// The call alone: nothing uploaded, nothing waited for.
-  static Status call(AttentionTrial &trial) {
-    AttentionOutputs outputs;
-    if (trial.wantsLse)
-      outputs.lse = &trial.lse.view();
-    return attentionInto(trial.o.view(), trial.q.view(), trial.k.view(),
-                         trial.v.view(), trial.config, outputs);
-  }
-  static OutputBits bitsOf(AttentionTrial &trial) {
-    trial.o.download();
-    trial.lse.download();
-    return {trial.o.bits(), trial.lse.bits()};
   }
 };
 

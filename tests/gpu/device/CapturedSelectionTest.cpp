@@ -4,7 +4,7 @@
 // other q, k, v, other k and p.
 #include "spargejit/library.h"
 #include "spargejit/spargejit.h"
-#include "tests/gpu/device/GpuTest.h"
+#include "tests/gpu/device/AttentionGpuTest.h"
 #include "tests/numerics/harness/AttentionTrial.h"
 #include "tests/numerics/harness/CudaTestBackend.h"
 #include "tests/numerics/harness/SelectionTrial.h"
@@ -30,26 +30,14 @@ constexpr AttentionCase kShape{.dtype = DataType::BFloat16,
                                .headDim = 128,
                                .maskBlockKv = 16};
 
-class CapturedSelection : public GpuTest {
+class CapturedSelection : public AttentionGpuTest {
 protected:
-  numerics::TestBackend &backend() { return *numerics::cudaTestBackend(); }
   static AttentionOutputs outputsOf(AttentionTrial &trial) {
     return {.lse = &trial.lse.view(), .lists = nullptr};
   }
   static Status call(AttentionTrial &trial) {
     return attentionInto(trial.o.view(), trial.q.view(), trial.k.view(),
                          trial.v.view(), trial.config, outputsOf(trial));
-  }
-  static void poisonOutputs(AttentionTrial &trial) {
-    for (TestTensor *tensor : {&trial.o, &trial.lse}) {
-      tensor->poison();
-      tensor->upload();
-    }
-  }
-  static OutputBits bitsOf(AttentionTrial &trial) {
-    trial.o.download();
-    trial.lse.download();
-    return {trial.o.bits(), trial.lse.bits()};
   }
   /// The lists that a call of now selects become the reference's mask.
   void useSelection(AttentionTrial &trial) {

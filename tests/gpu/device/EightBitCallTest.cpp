@@ -4,7 +4,7 @@
 // The tables of tests/numerics compare them with float64.
 #include "spargejit/library.h"
 #include "spargejit/spargejit.h"
-#include "tests/gpu/device/GpuTest.h"
+#include "tests/gpu/device/AttentionGpuTest.h"
 #include "tests/numerics/harness/AttentionTrial.h"
 #include "tests/numerics/harness/CudaTestBackend.h"
 #include "tests/numerics/harness/TestSeed.h"
@@ -34,27 +34,7 @@ constexpr AttentionCase kShape{.dtype = DataType::BFloat16,
                                .kvLen = 900,
                                .headDim = 128};
 
-class EightBitCall : public GpuTest {
-protected:
-  numerics::TestBackend &backend() { return *numerics::cudaTestBackend(); }
-  static Status call(AttentionTrial &trial) {
-    AttentionOutputs outputs;
-    outputs.lse = &trial.lse.view();
-    return attentionInto(trial.o.view(), trial.q.view(), trial.k.view(),
-                         trial.v.view(), trial.config, outputs);
-  }
-  static OutputBits bitsOf(AttentionTrial &trial) {
-    trial.o.download();
-    trial.lse.download();
-    return {trial.o.bits(), trial.lse.bits()};
-  }
-  static void poison(AttentionTrial &trial) {
-    for (numerics::TestTensor *tensor : {&trial.o, &trial.lse}) {
-      tensor->poison();
-      tensor->upload();
-    }
-  }
-};
+using EightBitCall = AttentionGpuTest;
 
 // The same function on both: what is left are sums and float16 scores in
 // another order, each of which may turn the rounding of a weight. An H200 gave
@@ -105,7 +85,7 @@ TEST_F(EightBitCall, GivesTheSameBitsEveryTime) {
     trial.config.precision = precision;
     const OutputBits first = runForBits(trial);
     for (int repeat = 0; repeat < 50; ++repeat) {
-      poison(trial);
+      poisonOutputs(trial);
       ASSERT_TRUE(succeeded(call(trial)));
       ASSERT_EQ(bitsOf(trial), first) << repeat;
     }
@@ -125,7 +105,7 @@ TEST_F(EightBitCall, RunsOnTwoStreamsAtOnce) {
     trials[i]->config.precision = kModes[2 * i];
     right[i] = runForBits(*trials[i]);
     trials[i]->config.stream = streams[i].handle();
-    poison(*trials[i]);
+    poisonOutputs(*trials[i]);
   }
   for (int repeat = 0; repeat < 50; ++repeat)
     for (AttentionTrial *trial : trials)
@@ -159,11 +139,11 @@ TEST_F(EightBitCall, IsReplayedWithOtherInputs) {
         tensor->fillNormal(random);
         tensor->upload();
       }
-      poison(trial);
+      poisonOutputs(trial);
       graph.launch(stream);
       stream.synchronise();
       const OutputBits replayed = bitsOf(trial);
-      poison(trial);
+      poisonOutputs(trial);
       ASSERT_TRUE(succeeded(call(trial)));
       stream.synchronise();
       EXPECT_EQ(bitsOf(trial), replayed);
