@@ -130,9 +130,11 @@ struct AttentionConfig {
   std::string customSource;
 
   /// Backward passes on a GPU over listed blocks: bytes of workspace in which
-  /// the gradients of scores may be kept from one kernel for another, which is
-  /// faster from head dimension 128 on than to compute them twice; 0 keeps
-  /// none. Heads take turns where not all fit. The result is the same in every
+  /// the gradients of scores may be kept from one kernel for another, in place
+  /// of computing them twice; 0 keeps none. By the sum of its kernels a pass
+  /// gains 6 % at head dimension 128 where all heads fit and loses 2 to 3 % at
+  /// 64 (bench/results/2026-11-30-h200-attention-bwd.md); whole calls were not
+  /// timed. Heads take turns where not all fit. The result is the same in every
   /// run with the same value.
   std::int64_t keptBytes = 0;
 

@@ -22,7 +22,8 @@ __all__ = [
     "ArtifactMissingError", "AttentionConfig", "BlockLists", "CompileError", "DriverError", "Forward",
     "InvalidArgumentError", "OutOfResourcesError", "Quantised", "SpargejitError", "UnsupportedError", "attention",
     "attention_backward", "attention_forward", "attention_quantised", "block_sparse_attention", "counters",
-    "distillation_loss", "info", "prepare", "prepare_backward", "quantise", "select_blocks", "set_log", "tuning_of", "workspace_bytes",
+    "distillation_loss", "info", "prepare", "prepare_backward", "quantise", "select_blocks", "set_log", "tuning_of",
+    "workspace_bytes",
 ]
 
 

@@ -56,7 +56,8 @@ class NumpyArrays:
     @staticmethod
     def empty(like, shape, code=None):
         numpy = sys.modules["numpy"]
-        return numpy.empty(shape, like.dtype if code is None else ("float32", "uint16", "float16", "int32", "bool", "uint8")[code])
+        names = ("float32", "uint16", "float16", "int32", "bool", "uint8")
+        return numpy.empty(shape, like.dtype if code is None else names[code])
 
     @staticmethod
     def stream(_):

@@ -36,7 +36,7 @@ class AttentionConfig:
     "fp8_exact", "fp8_balanced" or "fp8_fast" (docs/eight_bits.md); these have no
     gradients.
     kept_bytes: of a backward pass's workspace on a GPU in which gradients of scores may
-    be kept from one kernel for another (0): faster from head dimension 128 on.
+    be kept from one kernel for another (0); spargejit/attention.h says what that gains.
     threads: CPU threads; 0 for all. tune: "off" or "first_use".
     """
     # dataclasses would take half of the package's import time.
