@@ -11,41 +11,50 @@ HEADER = ("| shape | precision | visited | whole call ms | graph ms | 8-bit tens
           "| cuDNN dense ms | times | graph times | given times | given, graph times | rel L2 |\n|" + "---|" * 14)
 
 
-def measure(library, shape, precision, args, *, sparse_call, shapes, selections, error_of, dense, graph_of, in_turns,
-            visited):
+def measure(library, shape, args, *, sparse_call, shapes, selections, error_of, dense, graph_of, in_turns, visited):
+    """Every precision of a shape, in the same turns with cuDNN's dense attention."""
     import torch
     heads, length, head_dim = shapes[shape]
     generator = torch.Generator(device="cuda").manual_seed(args.seed)
     q, k, v, o, _, lists = sparse_call(library, shape, 64, generator)
-    settings = {"select": selections[shape], "precision": precision}
-    whole = library.call(q, k, v, o, **settings)
-    whole.prepare()
-    whole()
-    error = error_of(q, k, v, o, lists, 64, generator)
-    o.fill_(math.nan)
-    given = library.call(q, k, v, o, lists, precision=precision)
-    given.quantise()
-    given.attend_quantised()
-    error = max(error, error_of(q, k, v, o, lists, 64, generator))
-
-    def capture(stream):
-        library.call(q, k, v, o, stream=stream, **settings)()
-
-    def capture_given(stream):
-        given.attend_quantised(stream)
-    runs = {"whole call": whole, "graph": graph_of(capture), "given": given.attend_quantised,
-            "given graph": graph_of(capture_given), "rounding": given.quantise, "cudnn dense": dense(q, k, v)}
-    result = {"shape": shape, "precision": precision, "relative_l2": error,
+    result = {"shape": shape, "relative_l2": 0.0, "precisions": {},
               "density": visited(lists, length, 64, heads) / (heads * length * length)}
+    runs = {"cudnn dense": dense(q, k, v)}
+    for precision in PRECISIONS:
+        settings = {"select": selections[shape], "precision": precision}
+        whole = library.call(q, k, v, o, **settings)
+        whole.prepare()
+        whole()
+        error = error_of(q, k, v, o, lists, 64, generator)
+        o.fill_(math.nan)
+        given = library.call(q, k, v, o, lists, precision=precision)
+        given.quantise()
+        given.attend_quantised()
+        error = max(error, error_of(q, k, v, o, lists, 64, generator))
+        result["precisions"][precision] = {"relative_l2": error}
+        result["relative_l2"] = max(result["relative_l2"], error)
+
+        def capture(stream, settings=settings):
+            library.call(q, k, v, o, stream=stream, **settings)()
+        runs |= {(precision, "whole call"): whole, (precision, "graph"): graph_of(capture),
+                 (precision, "given"): given.attend_quantised,
+                 (precision, "given graph"): graph_of(given.attend_quantised), (precision, "rounding"): given.quantise}
     for name, (short, sustained, row) in in_turns(runs, args.seconds).items():
-        result[name] = {"short_ms": short, "sustained_ms": sustained, "row_ms": row}
+        times = {"short_ms": short, "sustained_ms": sustained, "row_ms": row}
+        if name == "cudnn dense":
+            result[name] = times
+        else:
+            result["precisions"][name[0]][name[1]] = times
     return result
 
 
-def row_of(result):
+def rows_of(result):
     dense = result["cudnn dense"]["short_ms"]
     runs = ("whole call", "graph", "given", "given graph")
-    cells = [f"{result[name]['short_ms']:.3f}" for name in (*runs, "rounding")]
-    times = [f"{dense / result[name]['short_ms']:.1f}" for name in runs]
-    return (f"| {result['shape']} | {result['precision']} | {100 * result['density']:.1f} % | " + " | ".join(cells)
-            + f" | {dense:.2f} | " + " | ".join(times) + f" | {result['relative_l2']:.1e} |")
+    lines = []
+    for precision, figures in result["precisions"].items():
+        cells = [f"{figures[name]['short_ms']:.3f}" for name in (*runs, "rounding")]
+        times = [f"{dense / figures[name]['short_ms']:.1f}" for name in runs]
+        lines.append(f"| {result['shape']} | {precision} | {100 * result['density']:.1f} % | " + " | ".join(cells)
+                     + f" | {dense:.2f} | " + " | ".join(times) + f" | {figures['relative_l2']:.1e} |")
+    return "\n".join(lines)

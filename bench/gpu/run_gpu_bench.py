@@ -193,8 +193,8 @@ def selection_row_of(result):
             f"| {dense / result['graph']['short_ms']:.1f} | {result['relative_l2']:.1e} |")
 
 
-def measure_eight_bits(library, shape, precision, args):
-    return eight_bits.measure(library, shape, precision, args, sparse_call=select_sparsely, shapes=SHAPES,
+def measure_eight_bits(library, shape, args):
+    return eight_bits.measure(library, shape, args, sparse_call=select_sparsely, shapes=SHAPES,
                               selections=SELECTIONS, error_of=largest_error, dense=cudnn_dense, graph_of=graph_of,
                               in_turns=time_in_turns, visited=visited_pairs)
 
@@ -243,9 +243,8 @@ def main():
         cases = [(shape,) for shape in gradients.CASES if args.only in shape]
         header, to_row, run_case = gradients.HEADER, gradients.rows_of, gradients.measure
     elif args.fp8:
-        cases = [(shape, precision) for shape in SELECTIONS for precision in eight_bits.PRECISIONS
-                 if args.only in shape]
-        header, to_row, run_case = eight_bits.HEADER, eight_bits.row_of, measure_eight_bits
+        cases = [(shape,) for shape in SELECTIONS if args.only in shape]
+        header, to_row, run_case = eight_bits.HEADER, eight_bits.rows_of, measure_eight_bits
     elif args.select:
         cases = [(shape, block) for shape in SELECTIONS for block in (64, 16) if args.only in shape]
         header, to_row, run_case = SELECTION_HEADER, selection_row_of, measure_selection
