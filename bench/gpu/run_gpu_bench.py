@@ -134,7 +134,8 @@ def measure(library, case, args):
     for name, (short, sustained, row) in times.items():
         work = 4 * heads * length * length * head_dim if name == "cudnn dense" else operations
         result[name] = {"short_ms": short, "sustained_ms": sustained, "row_ms": row,
-                        "row_tflops": work / row * 1e-9, "short_tflops": work / short * 1e-9, "sustained_tflops": work / sustained * 1e-9}
+                        "row_tflops": work / row * 1e-9, "short_tflops": work / short * 1e-9,
+                        "sustained_tflops": work / sustained * 1e-9}
     result["faster_than_cudnn_dense"] = [times["cudnn dense"][i] / times["spargejit"][i] for i in range(3)]
     return result
 
