@@ -19,6 +19,8 @@ using namespace mlir::sparge;
 static constexpr int64_t kPiece = 8;
 /// Loads of a lane that are under way at once; passes over two tensors.
 static constexpr int64_t kLoads = 8, kPasses = 8;
+/// The same of pieces that are not aligned, each of which is eight loads.
+static constexpr int64_t kUnalignedLoads = 2;
 
 /// Eight 16-bit elements in four words as f32; 0 where not `isThere`.
 SmallVector<Value> NvvmEmitter::widen(Type element, Value words,
@@ -90,7 +92,7 @@ SmallVector<Value> NvvmEmitter::addRound(const View &view, Value first,
   }
   Value last = p_.add(end, -1);
   SmallVector<Value> result(sums);
-  for (int64_t i = 0; i < kLoads; ++i) {
+  for (int64_t i = 0; i < (isAligned ? kLoads : kUnalignedLoads); ++i) {
     Value row = p_.add(p_.add(first, ownRow), i * rows), isThere = isOwn;
     if (isPartial) {
       isThere = arith::AndIOp::create(b_, loc, isOwn, p_.less(row, end));
@@ -109,7 +111,8 @@ SmallVector<Value> NvvmEmitter::combineLanes(const View &view, Value first,
                                              bool isAligned, size_t count,
                                              Fold fold) {
   Location loc = p_.location();
-  const int64_t roundRows = 32 / pieces * kLoads;
+  const int64_t roundRows =
+      32 / pieces * (isAligned ? kLoads : kUnalignedLoads);
   Value zero = p_.constantLike(p_.f32(), b_.getF32FloatAttr(0));
   Value rounds = p_.divide(p_.sub(end, first), roundRows);
   Value wholeEnd = p_.add(first, p_.mul(rounds, roundRows));
