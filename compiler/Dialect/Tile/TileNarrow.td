@@ -101,13 +101,13 @@ def Tile_PeakRowsOp : Tile_Op<"peak_rows", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
-def Tile_ScaleRowsOp : Tile_Op<"scale_rows", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Tile_ScaleRowsOp : Tile_Op<"scale_rows", [AttrSizedResultSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Rows times a factor, in eight bits";
   let description = [{
     into[r, c] = round(factor (view[r, c] - less[0, c])) for first <= r < end, c <
     columns, to the nearest f8E4M3FN (even where two are as near), what is too large
     to 448. Without `less`, 0 stands for it. A result is what `tile.sum_rows` gives,
-    of the same reading.
+    of the same reading. `saturates`: whether any element became 448, -448 or NaN.
 
     C1: view and into have rank 2, bf16 or f16 elements (once those are fixed) and
         f8E4M3FN.
@@ -117,11 +117,11 @@ def Tile_ScaleRowsOp : Tile_Op<"scale_rows", [MemoryEffects<[MemRead, MemWrite]>
   }];
   let arguments = (ins Tile_ViewType:$view, Index:$first, Index:$end, F32:$factor,
                        Optional<Tile_ViewType>:$less, Tile_ViewType:$into, Tile_SizesAttr:$columns);
-  let results = (outs Optional<AnyRankedTensor>:$sum);
+  let results = (outs Optional<AnyRankedTensor>:$sum, Optional<I1>:$saturates);
   let assemblyFormat = [{
     $view `[` $first `to` $end `]` (`less` $less^ `:` qualified(type($less)))? `by` $factor `into` $into
     `columns` custom<Size>($columns) attr-dict
-    `:` qualified(type($view)) `,` qualified(type($into)) (`->` type($sum)^)?
+    `:` qualified(type($view)) `,` qualified(type($into)) (`->` type($sum)^)? (`saturates` type($saturates)^)?
   }];
   let hasVerifier = 1;
 }
@@ -134,7 +134,8 @@ def Tile_ScaleCoresOp : Tile_Op<"scale_cores", [MemoryEffects<[MemRead, MemWrite
     round(factors[c] view[r, c]) as `tile.scale_rows` rounds, and 1 in the last
     eight rows; of rows from `end` on 0. p(r) is the place that row r has in its
     sixteen: where column 4 t + i stands for 2 t + i mod 2 + 8 (i / 2), as
-    `tile.dot_async` wants it. first is a multiple of 16.
+    `tile.dot_async` wants it. first is a multiple of 16. `saturates`: as of
+    `tile.scale_rows`.
 
     C1: view and image have rank 2, bf16 or f16 elements (once those are fixed) and
         f8E4M3FN.
@@ -143,9 +144,10 @@ def Tile_ScaleCoresOp : Tile_Op<"scale_cores", [MemoryEffects<[MemRead, MemWrite
   }];
   let arguments = (ins Tile_ViewType:$view, Index:$first, Index:$end, AnyRankedTensor:$factors,
                        Tile_ViewType:$image);
+  let results = (outs Optional<I1>:$saturates);
   let assemblyFormat = [{
     $view `[` $first `to` $end `]` `by` $factors `into` $image attr-dict
-    `:` qualified(type($view)) `,` type($factors) `,` qualified(type($image))
+    `:` qualified(type($view)) `,` type($factors) `,` qualified(type($image)) (`saturates` type($saturates)^)?
   }];
   let hasVerifier = 1;
 }

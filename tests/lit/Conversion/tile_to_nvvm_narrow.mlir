@@ -152,14 +152,31 @@ tile.kernel @pairs(%x: !tile.global<4 x f8E4M3FN>, %scales: !tile.global<1 x f32
 // Neighbours exchange two of four columns, four words each.
 // CHECK-COUNT-8: nvvm.shfl.sync bfly
 // CHECK-COUNT-5: st.global.v4.b32 [$0], {$1, $2, $3, $4};
-// What is taken off is read once, the sums are of what was read.
+// The sums are of what was read. Of the codes it is seen whether any is 0x7e or
+// 0x7f, but for its sign: then 2 more has the highest bit.
 // CHECK: scf.for
 // CHECK: arith.addf
-// CHECK: arith.subf
 // CHECK: arith.mulf
+// CHECK: arith.andi %{{.*}}, %c2139062143_i32
+// CHECK: arith.addi %{{.*}}, %c33686018_i32
+// CHECK: arith.ori
+// Pieces that are not aligned: two at a time.
+// CHECK: scf.for
+// CHECK-COUNT-16: llvm.load %{{.*}} : !llvm.ptr<1> -> bf16
+// CHECK-NOT: llvm.load
+// CHECK: %[[SEEN:.*]] = arith.andi %{{.*}}, %c-2139062144_i32
+// CHECK: %[[HERE:.*]] = arith.cmpi ne, %[[SEEN]], %c0_i32
+// CHECK: nvvm.vote.sync any %{{.*}}, %[[HERE]]
+// Codes of the cores' columns, aligned or not, and none of the ones.
+// CHECK-COUNT-32: arith.addi %{{.*}}, %c33686018_i32
+// CHECK-NOT: %c33686018_i32
+// CHECK: nvvm.vote.sync any
+// CHECK: red.release.gpu.global.add.u32
 tile.kernel @narrows(%x: !tile.global<4 x bf16>, %rows: !tile.global<4 x f8E4M3FN>,
-                     %image: !tile.global<4 x f8E4M3FN>, %sums: !tile.global<1 x f32>) parameters [n] grid %x by n {
+                     %image: !tile.global<4 x f8E4M3FN>, %sums: !tile.global<1 x f32>,
+                     %flags: !tile.global<1 x i32>) parameters [n] grid %x by n {
   %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
   %member, %warp = tile.team members 1 warps 4 ctas 2 : index, index
   %view = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
@@ -169,8 +186,14 @@ tile.kernel @narrows(%x: !tile.global<4 x bf16>, %rows: !tile.global<4 x f8E4M3F
   %peak = tile.total max %peaks : tensor<128xf32> -> f32
   tile.scale_rows %view[%c0 to %c64] by %peak into %row_view columns 128 : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN>
   tile.scale_cores %view[%c0 to %c64] by %peaks into %image_view : !tile.view<2 x bf16>, tensor<128xf32>, !tile.view<2 x f8E4M3FN>
-  %sum = tile.scale_rows %view[%c0 to %c64] less %view : !tile.view<2 x bf16> by %peak into %row_view columns 128
-      : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN> -> tensor<128xf32>
+  %sum, %rows_saturate = tile.scale_rows %view[%c0 to %c64] by %peak into %row_view columns 128
+      : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN> -> tensor<128xf32> saturates i1
+  %cores_saturate = tile.scale_cores %view[%c0 to %c64] by %peaks into %image_view
+      : !tile.view<2 x bf16>, tensor<128xf32>, !tile.view<2 x f8E4M3FN> saturates i1
+  %any = arith.ori %rows_saturate, %cores_saturate : i1
+  scf.if %any {
+    tile.signal %flags[%c0] by %c1 : !tile.global<1 x i32>
+  }
   %first = tile.total sum %sum : tensor<128xf32> -> f32
   %factor_row = tile.slice %sums[] : !tile.global<1 x f32> -> !tile.view<1 x f32>
   tile.store_scalar %first, %factor_row[%c0] : f32, !tile.view<1 x f32>

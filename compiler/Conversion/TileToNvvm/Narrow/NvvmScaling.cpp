@@ -12,7 +12,10 @@
 using namespace mlir;
 using namespace mlir::sparge;
 
-static constexpr int64_t kPiece = 8, kLoads = 8;
+static constexpr int64_t kPiece = 8;
+/// Loads of a lane that are under way at once. A piece that is not aligned is
+/// eight loads.
+static constexpr int64_t kLoads = 8, kUnalignedLoads = 2;
 static constexpr int64_t kCoreRows = 8, kCoreColumns = 16;
 
 /// Code for both values of a condition that is known when the kernel runs, and
@@ -43,15 +46,32 @@ Value NvvmEmitter::toFour(ArrayRef<Value> elements) {
       .front();
 }
 
+/// Gathers in `seen`, in the highest bit of each byte, which of a word's codes
+/// are 448, -448 or NaN: those from 0x7e on, but for the sign.
+Value NvvmEmitter::noteLimits(Value seen, Value word) {
+  Value sizes = p_.bitAnd(word, p_.constant(0x7f7f7f7f));
+  return arith::OrIOp::create(b_, p_.location(), seen,
+                              p_.add(sizes, 0x02020202));
+}
+
+/// Whether any lane has noted any.
+Value NvvmEmitter::anyLimit(Value seen) {
+  Value highest = p_.bitAnd(seen, p_.constant(int32_t(0x80808080)));
+  return vote(arith::CmpIOp::create(b_, p_.location(), arith::CmpIPredicate::ne,
+                                    highest, p_.constant(0)));
+}
+
 /// Rows of `into` start at multiples of 8 bytes, as the host checks: its
 /// strides are a tensor map's. Gives the sums of this lane's columns, added up
-/// as tile.sum_rows does, if they are asked for.
+/// as tile.sum_rows does, and what noteLimits() gathers, where either is asked
+/// for.
 SmallVector<Value> NvvmEmitter::scaleLanes(tile::ScaleRowsOp op,
                                            bool isAligned) {
   Location loc = p_.location();
   const View view = views_[op.getView()], into = views_[op.getInto()];
   int64_t pieces = *tile::getFixed(op.getColumns()) / kPiece;
-  int64_t rows = 32 / pieces;
+  const int64_t rows = 32 / pieces;
+  const int64_t loads = isAligned ? kLoads : kUnalignedLoads;
   Value first = scalar(op.getFirst()), end = scalar(op.getEnd());
   Value factor = scalar(op.getFactor());
   Value ownRow = p_.divide(lane_, pieces);
@@ -65,13 +85,15 @@ SmallVector<Value> NvvmEmitter::scaleLanes(tile::ScaleRowsOp op,
   SmallVector<Value> none;
   if (op.getSum())
     none.assign(kPiece, p_.constantLike(p_.f32(), b_.getF32FloatAttr(0)));
+  if (op.getSaturates())
+    none.push_back(p_.constant(0));
   auto loop =
-      scf::ForOp::create(b_, loc, first, end, p_.constant(rows * kLoads), none);
+      scf::ForOp::create(b_, loc, first, end, p_.constant(rows * loads), none);
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(loop.getBody());
   SmallVector<SmallVector<Value>> loaded;
   SmallVector<Value> rowNumbers, areThere;
-  for (int64_t i = 0; i < kLoads; ++i) {
+  for (int64_t i = 0; i < loads; ++i) {
     Value row = p_.add(p_.add(loop.getInductionVar(), ownRow), i * rows);
     Value isThere = p_.less(row, end);
     if (rows * pieces < 32)
@@ -82,8 +104,10 @@ SmallVector<Value> NvvmEmitter::scaleLanes(tile::ScaleRowsOp op,
     loaded.push_back(loadEight(view, arith::MinSIOp::create(b_, loc, row, last),
                                column, isThere, isAligned));
   }
-  auto sums = llvm::to_vector_of<Value>(loop.getRegionIterArgs());
-  for (int64_t i = 0; i < kLoads; ++i) {
+  auto state = llvm::to_vector_of<Value>(loop.getRegionIterArgs());
+  MutableArrayRef<Value> sums(state);
+  sums = sums.take_front(op.getSum() ? kPiece : 0);
+  for (int64_t i = 0; i < loads; ++i) {
     auto at = static_cast<size_t>(i);
     for (auto [c, sum] : llvm::enumerate(sums))
       sum = sumOf(sum, loaded[at][c]);
@@ -95,13 +119,21 @@ SmallVector<Value> NvvmEmitter::scaleLanes(tile::ScaleRowsOp op,
     ArrayRef<Value> elements = loaded[at];
     Value offset = p_.add(p_.mul(p_.signExtend(rowNumbers[at]), into.rowStride),
                           p_.signExtend(column));
-    p_.ptxWhere(areThere[at], "st.global.v2.b32 [$0], {$1, $2};", "l,r,r",
-                {p_.globalPointer(into.pointer, b_.getI8Type(), offset),
-                 toFour(elements.take_front(4)),
-                 toFour(elements.drop_front(4))});
+    Value low = toFour(elements.take_front(4)),
+          high = toFour(elements.drop_front(4));
+    p_.ptxWhere(
+        areThere[at], "st.global.v2.b32 [$0], {$1, $2};", "l,r,r",
+        {p_.globalPointer(into.pointer, b_.getI8Type(), offset), low, high});
+    if (!op.getSaturates())
+      continue;
+    // Rows that are not there are zeros, from which `less` was taken as well.
+    for (Value word : {low, high})
+      state.back() = noteLimits(
+          state.back(),
+          less.empty() ? word : p_.select(areThere[at], word, p_.constant(0)));
   }
-  if (op.getSum())
-    scf::YieldOp::create(b_, loc, sums);
+  if (!state.empty())
+    scf::YieldOp::create(b_, loc, state);
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
@@ -109,9 +141,13 @@ LogicalResult NvvmEmitter::emit(tile::ScaleRowsOp op) {
   SmallVector<Type> types;
   if (op.getSum())
     types.assign(kPiece, p_.f32());
+  if (op.getSaturates())
+    types.push_back(p_.i32());
   SmallVector<Value> parts =
       inBothBranches(b_, p_.location(), isAligned(views_[op.getView()]), types,
                      [&](bool aligned) { return scaleLanes(op, aligned); });
+  if (op.getSaturates())
+    scalars_.map(op.getSaturates(), anyLimit(parts.pop_back_val()));
   if (op.getSum())
     hold(op.getSum(), gatherRow(parts, *tile::getFixed(op.getColumns()),
                                 [&](Value a, Value b) { return sumOf(a, b); }));
@@ -169,9 +205,10 @@ NvvmEmitter::exchangeColumns(ArrayRef<Words> own) {
 }
 
 /// A lane's columns of all sixteen rows: sixteen bytes each, and the rows of
-/// ones.
-void NvvmEmitter::scaleColumns(tile::ScaleCoresOp op, ArrayRef<Value> factors,
-                               bool isAligned) {
+/// ones. What noteLimits() gathers, or nothing.
+SmallVector<Value> NvvmEmitter::scaleColumns(tile::ScaleCoresOp op,
+                                             ArrayRef<Value> factors,
+                                             bool isAligned) {
   Location loc = p_.location();
   const View view = views_[op.getView()], image = views_[op.getImage()];
   int64_t columns =
@@ -206,6 +243,7 @@ void NvvmEmitter::scaleColumns(tile::ScaleCoresOp op, ArrayRef<Value> factors,
     p_.ptxWhere(where, "st.global.v4.b32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r",
                 operands);
   };
+  Value seen = p_.constant(0);
   for (int64_t group = 0; group < place.groups; ++group) {
     int64_t firstRegister = group * place.perLane;
     Value column = rowIndex(place, firstRegister);
@@ -224,6 +262,12 @@ void NvvmEmitter::scaleColumns(tile::ScaleCoresOp op, ArrayRef<Value> factors,
             factors[static_cast<size_t>(firstRegister + c)]));
       own.push_back(wordsOf(byRow));
     }
+    if (op.getSaturates())
+      for (const Words &words : own)
+        for (Value word : words)
+          seen = noteLimits(seen, place.isWhole() ? word
+                                                  : p_.select(isInside, word,
+                                                              p_.constant(0)));
     if (place.perLane == 1) {
       store(own.front(), inside, isInside);
       continue;
@@ -242,16 +286,20 @@ void NvvmEmitter::scaleColumns(tile::ScaleCoresOp op, ArrayRef<Value> factors,
     ones.push_back(p_.select(isThere, one, zero));
   store(wordsOf(ones), p_.add(p_.remainder(lane_, kCoreRows), columns),
         p_.less(lane_, p_.constant(kCoreRows)));
+  return op.getSaturates() ? SmallVector<Value>{seen} : SmallVector<Value>();
 }
 
 LogicalResult NvvmEmitter::emit(tile::ScaleCoresOp op) {
   FailureOr<Registers> factors = registersOf(op.getFactors());
   if (failed(factors))
     return failure();
-  inBothBranches(b_, p_.location(), isAligned(views_[op.getView()]),
-                 TypeRange(), [&](bool aligned) {
-                   scaleColumns(op, *factors, aligned);
-                   return SmallVector<Value>();
-                 });
+  SmallVector<Type> types;
+  if (op.getSaturates())
+    types.push_back(p_.i32());
+  SmallVector<Value> seen = inBothBranches(
+      b_, p_.location(), isAligned(views_[op.getView()]), types,
+      [&](bool aligned) { return scaleColumns(op, *factors, aligned); });
+  if (op.getSaturates())
+    scalars_.map(op.getSaturates(), anyLimit(seen.front()));
   return success();
 }

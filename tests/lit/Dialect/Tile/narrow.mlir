@@ -61,8 +61,11 @@ tile.kernel @narrow(%v: !tile.global<4 x f8E4M3FN>, %scales: !tile.global<1 x f3
 // CHECK: %[[PEAKS:.*]] = tile.peak_rows %{{.*}}[%{{.*}} to %{{.*}}] : !tile.view<2 x bf16> -> tensor<?xf32, #tile.sizes<d>>
 // CHECK: tile.scale_rows %{{.*}}[%{{.*}} to %{{.*}}] by %{{.*}} into %{{.*}} columns d : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN>
 // CHECK: tile.peak_rows %{{.*}}[%{{.*}} to %{{.*}}] : !tile.view<2 x bf16> -> tensor<?xf32, #tile.sizes<d>>, tensor<?xf32, #tile.sizes<d>>
-// CHECK: tile.scale_rows %{{.*}}[%{{.*}} to %{{.*}}] less %{{.*}} : !tile.view<2 x bf16> by %{{.*}} into %{{.*}} columns d : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN> -> tensor<?xf32, #tile.sizes<d>>
-// CHECK: tile.scale_cores %{{.*}}[%{{.*}} to %{{.*}}] by %[[PEAKS]] into %{{.*}} : !tile.view<2 x bf16>, tensor<?xf32, #tile.sizes<d>>, !tile.view<2 x f8E4M3FN>
+// CHECK: tile.scale_rows %{{.*}}[%{{.*}} to %{{.*}}] by %{{.*}} into %{{.*}} columns d : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN> -> tensor<?xf32, #tile.sizes<d>>{{$}}
+// CHECK: %{{.*}}, %{{.*}} = tile.scale_rows %{{.*}} -> tensor<?xf32, #tile.sizes<d>> saturates i1
+// CHECK: %{{.*}} = tile.scale_rows %{{.*}}, !tile.view<2 x f8E4M3FN> saturates i1
+// CHECK: tile.scale_cores %{{.*}}[%{{.*}} to %{{.*}}] by %[[PEAKS]] into %{{.*}} : !tile.view<2 x bf16>, tensor<?xf32, #tile.sizes<d>>, !tile.view<2 x f8E4M3FN>{{$}}
+// CHECK: %{{.*}} = tile.scale_cores %{{.*}}, !tile.view<2 x f8E4M3FN> saturates i1
 tile.kernel @rows(%x: !tile.global<3 x bf16>, %y: !tile.global<3 x f8E4M3FN>) parameters [m, d] grid %x by m {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
@@ -74,8 +77,14 @@ tile.kernel @rows(%x: !tile.global<3 x bf16>, %y: !tile.global<3 x f8E4M3FN>) pa
   tile.scale_rows %rows[%c0 to %c16] by %f1 into %narrow columns d : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN>
   %peaks_too, %sums = tile.peak_rows %rows[%c0 to %c16]
       : !tile.view<2 x bf16> -> tensor<?xf32, #tile.sizes<d>>, tensor<?xf32, #tile.sizes<d>>
-  %sums_too = tile.scale_rows %rows[%c0 to %c16] less %rows : !tile.view<2 x bf16> by %f1 into %narrow columns d
+  %sums_too = tile.scale_rows %rows[%c0 to %c16] by %f1 into %narrow columns d
       : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN> -> tensor<?xf32, #tile.sizes<d>>
+  %sums_again, %saturates = tile.scale_rows %rows[%c0 to %c16] by %f1 into %narrow columns d
+      : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN> -> tensor<?xf32, #tile.sizes<d>> saturates i1
+  %alone = tile.scale_rows %rows[%c0 to %c16] by %f1 into %narrow columns d
+      : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN> saturates i1
   tile.scale_cores %rows[%c0 to %c16] by %peaks into %narrow
       : !tile.view<2 x bf16>, tensor<?xf32, #tile.sizes<d>>, !tile.view<2 x f8E4M3FN>
+  %of_cores = tile.scale_cores %rows[%c0 to %c16] by %peaks into %narrow
+      : !tile.view<2 x bf16>, tensor<?xf32, #tile.sizes<d>>, !tile.view<2 x f8E4M3FN> saturates i1
 }
