@@ -46,9 +46,10 @@ struct PlanValue {
     QuantisedQuery, ///< q in eight bits
     QuantisedKey,   ///< k in eight bits
     QuantisedValue, ///< v in eight bits, on a GPU as an image
-    QueryPeaks,     ///< float32 [batch, qHeads, blocks, headDim], largest |q|
-    KeyPeaks,       ///< the same of k, with kvHeads
-    ValuePeaks,     ///< the same of v
+    RoundingPeaks,  ///< float32 [batch, kvHeads, kPeakRows, headDim], what
+                    ///< the warps of a head tell each other
+    Saturated,      ///< int32 [batch · kvHeads], not 0 where a head's factors
+                    ///< may have been too large
     QueryFactors,   ///< float32 [batch, qHeads], what q is multiplied with
     KeyFactors,     ///< the same of k, with kvHeads
     ValueFactors,   ///< float32 [batch, kvHeads, headDim], the same of v

@@ -22,8 +22,10 @@ constexpr bool isLongRow(std::int64_t kvBlocks, std::int64_t headDim) {
   return kvBlocks > (headDim > 128 ? 5120 : 6144);
 }
 
-/// Rows that share a peak (QuantisedPlan.h).
-inline constexpr std::int64_t kPeakRows = 128;
+/// Peaks of q, k and v that 64 warps of a head find
+/// (kernels_ir/kernels/sm90/quantise_again.mlir); on the CPU one row, of one
+/// number (kernels_ir/kernels/portable/quantise_again.mlir).
+inline constexpr std::int64_t kPeakRows = 3 * 64;
 
 /// Keys of a column of core matrices in the image of v that Hopper's tensor
 /// cores read (kernels_ir/kernels/sm90/quantise_values.mlir), and its bytes.

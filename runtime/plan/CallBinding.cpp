@@ -91,16 +91,13 @@ std::optional<Shape> eightBitShape(PlanValue::Kind kind,
     return Shape{kNarrow, 4, {batch, kvHeads, problem.kvLen, headDim}};
   case Kind::QuantisedValue:
     return Shape{kNarrow, 4, quantisedValueSizes(problem)};
-  case Kind::QueryPeaks:
-    return Shape{kWide,
-                 4,
-                 {batch, qHeads, blockCount(problem.qLen, kPeakRows), headDim}};
-  case Kind::KeyPeaks:
-  case Kind::ValuePeaks:
-    return Shape{
-        kWide,
-        4,
-        {batch, kvHeads, blockCount(problem.kvLen, kPeakRows), headDim}};
+  case Kind::RoundingPeaks: {
+    const std::int64_t rows =
+        problem.device.kind == DeviceKind::Cpu ? 1 : kPeakRows;
+    return Shape{kWide, 4, {batch, kvHeads, rows, headDim}};
+  }
+  case Kind::Saturated:
+    return Shape{DataType::Int32, 1, {batch * kvHeads}};
   case Kind::QueryFactors:
     return Shape{kWide, 2, {batch, qHeads}};
   case Kind::KeyFactors:

@@ -98,6 +98,8 @@ int rankOf(const PlanValue &value, int part) {
   if (isListPair(value))
     return part == 0 ? 4 : 3;
   switch (value.kind) {
+  case ValueKind::Saturated:
+    return 1;
   case ValueKind::QueryFactors:
   case ValueKind::KeyFactors:
     return 2;

@@ -43,23 +43,18 @@ private:
 };
 
 /// The launches that round q, k and v.
-std::vector<PlanLaunch> roundingLaunches(PlanBuilder builder) {
+std::vector<PlanLaunch> roundingLaunches(PlanBuilder &builder) {
   std::vector<PlanLaunch> launches;
   launches.push_back(
-      builder.launch("quantise_survey", {{"q", Kind::Query},
-                                         {"k", Kind::Key},
-                                         {"v", Kind::Value},
-                                         {"q_peaks", Kind::QueryPeaks},
-                                         {"k_peaks", Kind::KeyPeaks},
-                                         {"v_peaks", Kind::ValuePeaks}}));
-  launches.push_back(
-      builder.launch("quantise_factors", {{"q_peaks", Kind::QueryPeaks},
-                                          {"k_peaks", Kind::KeyPeaks},
-                                          {"v_peaks", Kind::ValuePeaks},
+      builder.launch("quantise_factors", {{"q", Kind::Query},
+                                          {"k", Kind::Key},
+                                          {"v", Kind::Value},
+                                          {"peaks", Kind::RoundingPeaks},
                                           {"q_factors", Kind::QueryFactors},
                                           {"k_factors", Kind::KeyFactors},
                                           {"v_factors", Kind::ValueFactors},
-                                          {"v_scales", Kind::ValueScales}}));
+                                          {"v_scales", Kind::ValueScales},
+                                          {"saturated", Kind::Saturated}}));
   launches.push_back(
       builder.launch("quantise", {{"q", Kind::Query},
                                   {"k", Kind::Key},
@@ -69,12 +64,26 @@ std::vector<PlanLaunch> roundingLaunches(PlanBuilder builder) {
                                   {"v_factors", Kind::ValueFactors},
                                   {"into_q", Kind::QuantisedQuery},
                                   {"into_k", Kind::QuantisedKey},
-                                  {"image", Kind::QuantisedValue}}));
+                                  {"image", Kind::QuantisedValue},
+                                  {"saturated", Kind::Saturated}}));
+  launches.push_back(
+      builder.launch("quantise_again", {{"q", Kind::Query},
+                                        {"k", Kind::Key},
+                                        {"v", Kind::Value},
+                                        {"saturated", Kind::Saturated},
+                                        {"peaks", Kind::RoundingPeaks},
+                                        {"q_factors", Kind::QueryFactors},
+                                        {"k_factors", Kind::KeyFactors},
+                                        {"v_factors", Kind::ValueFactors},
+                                        {"v_scales", Kind::ValueScales},
+                                        {"into_q", Kind::QuantisedQuery},
+                                        {"into_k", Kind::QuantisedKey},
+                                        {"image", Kind::QuantisedValue}}));
   return launches;
 }
 
 /// The launch that attends, with tensors of eight bits.
-void readEightBits(PlanBuilder builder, PlanLaunch &launch) {
+void readEightBits(PlanBuilder &builder, PlanLaunch &launch) {
   launch.kernel = "attention_fwd_fp8";
   for (PlanArgument &argument : launch.arguments)
     for (auto [name, kind] : {std::pair("q", Kind::QuantisedQuery),
@@ -105,7 +114,8 @@ MethodPlan withForm(const MethodPlan &plan, PlanForm form) {
 MethodPlan roundingPlan() {
   MethodPlan plan;
   plan.name = "quantise";
-  plan.launches = roundingLaunches(PlanBuilder(plan));
+  PlanBuilder builder(plan);
+  plan.launches = roundingLaunches(builder);
   return plan;
 }
 

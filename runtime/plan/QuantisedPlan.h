@@ -19,11 +19,10 @@ enum class PlanForm : std::uint8_t {
 };
 
 /// `plan`, a forward pass, in another form than AsWritten. The launches that
-/// round stand first, in the order peaks, factors, rounded tensors
-/// (kernels_ir/kernels/*/quantise*.mlir); those of the selection follow as they
-/// are, and read the tensors before they are rounded. (`quantise` could pool as
-/// it reads, but a selection that waits for what is pooled head by head could
-/// end before v is rounded, and let the attention behind it start.)
+/// round stand first: factors from a sample of the rows, rounded tensors, and
+/// again what those factors were too large for
+/// (kernels_ir/kernels/*/quantise*.mlir). Those of the selection follow as they
+/// are, and read the tensors before they are rounded.
 MethodPlan withForm(const MethodPlan &plan, PlanForm form);
 
 /// The launches that round alone.

@@ -290,40 +290,30 @@ TEST_P(EightBitWidths, Assemble) {
       expectCleanForward(DataType::Float16, true, maskBlockKv, causal);
     }
   for (DataType dtype : {DataType::BFloat16, DataType::Float16})
-    for (const char *kernel :
-         {"quantise_rows", "quantise_values", "quantise_peaks"})
+    for (const char *kernel : {"quantise_rows", "quantise_values"})
       expectCleanSpec(kernel, {{"elem", dtype},
                                {"head_dim", GetParam()},
                                {"quantise_block", std::int64_t{32}},
                                {"quantise_rows", std::int64_t{128}},
                                {"quantise_warps", std::int64_t{4}},
                                {"quantise_ctas", std::int64_t{4}}});
-  for (DataType dtype : {DataType::BFloat16, DataType::Float16})
-    expectCleanSpec("quantise",
-                    {{"elem", dtype},
-                     {"head_dim", GetParam()},
-                     {"mask_block_q", std::int64_t{128}},
-                     {"mask_block_kv", std::int64_t{64}},
-                     {"quantise_rows", std::int64_t{128}},
-                     {"quantise_ctas", std::int64_t{GetParam() > 128 ? 4 : 5}},
-                     {"split_means", std::int64_t{1}}});
-  for (DataType dtype : {DataType::BFloat16, DataType::Float16})
-    expectCleanSpec("quantise_survey",
-                    {{"elem", dtype},
-                     {"head_dim", GetParam()},
-                     {"mask_block_q", std::int64_t{128}},
-                     {"mask_block_kv", std::int64_t{64}},
-                     {"survey_rows", std::int64_t{128}},
-                     {"survey_ctas", std::int64_t{GetParam() > 128 ? 4 : 5}},
-                     {"split_means", std::int64_t{1}}});
-  expectCleanSpec(
-      "quantise_factors",
-      {{"factor_columns", static_cast<std::int64_t>(std::bit_ceil(
-                              static_cast<std::uint64_t>(GetParam())))},
-       {"factor_rows", std::int64_t{48}},
-       {"factor_warps", std::int64_t{16}},
-       {"head_rows", std::int64_t{1} << 24}});
-  EXPECT_EQ(assembled_, 2 * 4 * 3 + 2 * 3 + 2 + 2 + 1);
+  for (DataType dtype : {DataType::BFloat16, DataType::Float16}) {
+    expectCleanSpec("quantise", {{"elem", dtype},
+                                 {"head_dim", GetParam()},
+                                 {"mask_block_q", std::int64_t{128}},
+                                 {"mask_block_kv", std::int64_t{64}},
+                                 {"quantise_rows", std::int64_t{128}},
+                                 {"quantise_ctas", std::int64_t{4}},
+                                 {"split_means", std::int64_t{1}}});
+    for (const char *kernel : {"quantise_factors", "quantise_again"})
+      expectCleanSpec(kernel, {{"elem", dtype},
+                               {"head_dim", GetParam()},
+                               {"factor_columns",
+                                static_cast<std::int64_t>(std::bit_ceil(
+                                    static_cast<std::uint64_t>(GetParam())))},
+                               {"head_rows", std::int64_t{1} << 24}});
+  }
+  EXPECT_EQ(assembled_, 2 * 4 * 3 + 2 * (2 + 1 + 2));
 }
 
 class OtherWidths : public KernelMatrix {};
@@ -376,7 +366,7 @@ TEST_P(EightBitCalls, Assemble) {
     kind.dtype = DataType::Float16;
     expectClean("spargeattention2", kind);
   }
-  // Peaks, factors, rounding, (pooling, selection,) attention.
+  // Factors, rounding, rounding again, (pooling, selection,) attention.
   EXPECT_EQ(assembled_, 3 * (2 * 9 * 4 + 6));
 }
 

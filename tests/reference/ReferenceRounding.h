@@ -17,6 +17,9 @@ struct RoundedInputs {
   std::unique_ptr<HostArray> q, k, v;
   /// [batch, qHeads], [batch, kvHeads], [batch, kvHeads, headDim].
   std::vector<double> qFactors, kFactors, vScales;
+  /// [batch, kvHeads]: whether the factors are those of all rows, since those
+  /// of the sample were too large.
+  std::vector<bool> roundedAgain;
 };
 
 /// As spargejit::quantise(): a NaN counts for no maximum.

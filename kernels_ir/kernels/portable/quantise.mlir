@@ -4,13 +4,13 @@
 // means of q's and k's blocks.
 //
 //   into_q[b, h, t, :] = round(q_factors[b, h] q[b, h, t, :])
-//   into_k[b, h, t, :] = round(k_factors[b, h] (k[b, h, t, :] - k_mean[b, h, 0, :]))
+//   into_k[b, h, t, :] = round(k_factors[b, h] k[b, h, t, :])
 //   image[b, h, t, c]  = round(v_factors[b, h, c] v[b, h, t, c])
 //   pooled_q, pooled_k: as pool.mlir, of q and of k as they are
 //
 // as f8E4M3FN, to the nearest, at most 448. Here the image is v itself, row by row;
-// Hopper's tensor cores want another order. k_mean may be absent (no smoothing), and
-// pooled_q and pooled_k together.
+// Hopper's tensor cores want another order. pooled_q and pooled_k may be absent
+// together. saturated is left as it is: quantise_again.mlir looks for itself.
 //
 // A factor of q or k is one of a head, not of a block: a floating-point number of
 // eight bits has the same three bits of mantissa over fourteen octaves, so that a
@@ -31,18 +31,16 @@
 !kv_block = tensor<?x?xf32, #tile.sizes<mask_block_kv, head_dim>>
 !q_tokens = tensor<?x?xf32, #tile.sizes<head_dim, mask_block_q>>
 !k_tokens = tensor<?x?xf32, #tile.sizes<head_dim, mask_block_kv>>
-!one_token = tensor<?x?xf32, #tile.sizes<head_dim, 1>>
 !channels = tensor<?xf32, #tile.sizes<head_dim>>
 
 tile.kernel @quantise(%q: !wide, %k: !wide, %v: !wide,
                       %q_factors: !tile.global<2 x f32>, %k_factors: !tile.global<2 x f32>,
-                      %v_factors: !tile.global<3 x f32>, %k_mean: !wide,
+                      %v_factors: !tile.global<3 x f32>,
                       %into_q: !narrow, %into_k: !narrow, %image: !narrow,
-                      %pooled_q: !pooled, %pooled_k: !pooled)
+                      %pooled_q: !pooled, %pooled_k: !pooled, %saturated: !tile.global<1 x i32>)
     parameters [elem, head_dim, mask_block_q, mask_block_kv]
     grid %q by mask_block_q {
   %c0 = arith.constant 0 : index
-  %f0 = arith.constant 0.0 : f32
   %f1 = arith.constant 1.0 : f32
   %mask_block_q = tile.parameter "mask_block_q" : index
   %mask_block_kv = tile.parameter "mask_block_kv" : index
@@ -54,7 +52,6 @@ tile.kernel @quantise(%q: !wide, %k: !wide, %v: !wide,
   %q_blocks = arith.ceildivui %q_len, %mask_block_q : index
   %kv_blocks = arith.ceildivui %kv_len, %mask_block_kv : index
   %pools = tile.is_present %pooled_q : !pooled
-  %is_smooth = tile.is_present %k_mean : !wide
 
   %q_rows = tile.slice %q[%batch, %head] : !wide -> !wide_rows
   %q_into = tile.slice %into_q[%batch, %head] : !narrow -> !narrow_rows
@@ -95,19 +92,8 @@ tile.kernel @quantise(%q: !wide, %k: !wide, %v: !wide,
     %k_factor_row = tile.slice %k_factors[%batch] : !tile.global<2 x f32> -> !tile.view<1 x f32>
     %k_factor = tile.load_scalar %k_factor_row[%kv_head] : !tile.view<1 x f32> -> f32
     %k_scale = tile.splat %k_factor : f32 -> !kv_block
-    %no_mean = tile.splat %f0 : f32 -> !channels
-    %less = scf.if %is_smooth -> (!channels) {
-      %mean_rows = tile.slice %k_mean[%batch, %kv_head] : !wide -> !wide_rows
-      %mean_token = tile.load %mean_rows[%c0, %c0] transposed : !wide_rows -> !one_token
-      %mean = tile.reduce sum %mean_token : !one_token -> !channels
-      scf.yield %mean : !channels
-    } else {
-      scf.yield %no_mean : !channels
-    }
     %k_elements = tile.load %k_rows[%first, %c0] : !wide_rows -> !kv_block
-    %less_all = tile.expand %less axis 0 : !channels -> !kv_block
-    %k_less = arith.subf %k_elements, %less_all : !kv_block
-    %k_scaled = arith.mulf %k_less, %k_scale : !kv_block
+    %k_scaled = arith.mulf %k_elements, %k_scale : !kv_block
     tile.store %k_scaled, %k_into[%first, %c0] : !kv_block, !narrow_rows
     scf.if %pools {
       %k_means = tile.slice %pooled_k[%batch, %kv_head] : !pooled -> !pooled_rows

@@ -32,8 +32,8 @@ struct QuantisedTensors {
   /// channels is 1 for keys that exist. Keys from kvLen to the next multiple of
   /// 16 are 0.
   Tensor v;
-  /// float32 [batch, kvHeads, headDim], dense: the largest |v| of a channel /
-  /// 448, or 1 where that is 0.
+  /// float32 [batch, kvHeads, headDim], dense: the largest |v| of a channel's
+  /// sample / 32, or of all its rows / 448 (see quantise()).
   Tensor vScales;
   /// What q and k were multiplied with: float32 [batch, qHeads] and [batch,
   /// kvHeads]. For information; no call reads them.
@@ -46,8 +46,14 @@ struct QuantisedTensors {
 
 /// Rounds q, k and v, as a call with such a config and another precision than
 /// Inputs does: qFactors and kFactors are such that the largest |q8| of the
-/// heads that share a head of k equals the largest |k8|. NaN stays, and counts
-/// for no maximum. Of config softmaxScale, stream and threads count.
+/// heads that share a head of k equals the largest |k8|, and vScales such that
+/// a channel's largest |v8| is 32. The largest are those of a sample: of n rows
+/// eight times 32, from row floor(i (n - 32) / 7) on for i < 8, or all where n
+/// <= 256; none is taken for less than 2^-60 (of v 2^-110). Where any element
+/// of a head of k, of its heads of q or of its v is 432 or more beside these
+/// factors, and would become 448, theirs are the largest of all rows, and of v
+/// become 448. NaN stays, and counts for no maximum. Of config softmaxScale,
+/// stream and threads count.
 ///
 /// Shapes and strides as in attention(); bfloat16 or float16. Errors: those of
 /// attention(), and Unsupported for float32, and on a GPU for another headDim

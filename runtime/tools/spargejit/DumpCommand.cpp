@@ -119,12 +119,10 @@ std::string valueName(const MethodPlan &plan, int index) {
     return "k8";
   case PlanValue::Kind::QuantisedValue:
     return "v8";
-  case PlanValue::Kind::QueryPeaks:
-    return "q_peaks";
-  case PlanValue::Kind::KeyPeaks:
-    return "k_peaks";
-  case PlanValue::Kind::ValuePeaks:
-    return "v_peaks";
+  case PlanValue::Kind::RoundingPeaks:
+    return "peaks";
+  case PlanValue::Kind::Saturated:
+    return "saturated";
   case PlanValue::Kind::QueryFactors:
     return "q_factors";
   case PlanValue::Kind::KeyFactors:

@@ -5,16 +5,14 @@
 // of the 8-bit inputs and of those that they were rounded from, looks for rows
 // left unwritten and for writes outside, repeats, and times. Variants of
 // quantise, quantise_rows and quantise_values must give the bytes that the host
-// makes; quantise_peaks or quantise_survey, and a variant factors=NAME of
-// quantise_factors behind it, the host's factors.
+// makes, of the host's factors.
 //
 // A case line: variant=NAME and the settings of Trial.h, and rows=N (sampled
 // rows a head), repeats=N (bitwise equal), time=N and sustained=MS as in
 // CheckVariants.cpp, ctas=N, tickets=0, original=E (relative L2 allowed against
 // the inputs before they were rounded), shift=1 (a number added to each row's
-// lse), of=q|k (what quantise_rows is given), pooled=1 (of quantise and
-// quantise_survey), smooth=1 (of quantise). One line of results a case; status
-// 1 if any case failed.
+// lse), of=q|k (what quantise_rows is given), pooled=1 (of quantise). One line
+// of results a case; status 1 if any case failed.
 #include "tests/gpu/kernels/QuantisedCase.h"
 
 #include <algorithm>
@@ -262,7 +260,7 @@ bool runCase(CudaDriver &driver, const std::string &folder,
   const Problem &problem = problemOf(settings, variant.parameters, seed);
   const Trial &trial = problem.trial;
   if (variant.description["entry"] != "attention_fwd_fp8")
-    return runQuantising(driver, folder, variant, problem, settings, line);
+    return runQuantising(driver, variant, problem, settings, line);
   DeviceBuffers buffers(driver);
   Places places;
   const Inputs inputs = uploadInputs(problem, buffers, places, seed,

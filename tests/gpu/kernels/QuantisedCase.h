@@ -43,10 +43,10 @@ inline double larger(double worst, double error) {
                            : std::max(worst, error);
 }
 
-/// A variant of quantise_rows, quantise_values, quantise, quantise_peaks,
-/// quantise_survey: against the host, and timed. Prints a line.
-bool runQuantising(CudaDriver &driver, const std::string &folder,
-                   const Variant &variant, const Problem &problem,
-                   const Settings &settings, const std::string &line);
+/// A variant of quantise_rows, quantise_values or quantise: against the host,
+/// and timed. Prints a line.
+bool runQuantising(CudaDriver &driver, const Variant &variant,
+                   const Problem &problem, const Settings &settings,
+                   const std::string &line);
 
 } // namespace spargejit::gpu_trial

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that quantise: their bytes, factors and means are the host's.
+// Kernels that quantise: their bytes and means are the host's.
 #include "tests/gpu/kernels/QuantisedCase.h"
 
 #include <cstdio>
-#include <random>
 
 using namespace spargejit::gpu_trial;
 
@@ -175,36 +174,7 @@ private:
   std::int64_t miscounted_ = 0;
 };
 
-/// Any vector will do in place of the mean: [batch, heads, 1, dim], and what k
-/// less it is in eight bits.
-std::vector<std::uint16_t> makeSmoothing(const Problem &problem,
-                                         std::vector<std::uint8_t> &want) {
-  const Trial &t = problem.trial;
-  const HostTensor &k = t.k;
-  std::mt19937_64 engine(want.size());
-  std::normal_distribution<float> normal(0, 1);
-  std::vector<std::uint16_t> mean(
-      static_cast<std::size_t>(k.batch * k.heads * k.dim));
-  for (std::uint16_t &element : mean)
-    element = fromFloat(normal(engine), t.isBfloat16);
-  forAll(k.batch * k.heads, [&](std::int64_t head) {
-    for (std::int64_t row = 0; row < k.length; ++row)
-      for (std::int64_t c = 0; c < k.dim; ++c) {
-        auto at = static_cast<std::size_t>(
-            k.at(head / k.heads, head % k.heads, row) + c);
-        float less = toFloat(mean[static_cast<std::size_t>(head * k.dim + c)],
-                             t.isBfloat16);
-        want[static_cast<std::size_t>((head * k.length + row) * k.dim + c)] =
-            toEightBits(
-                (toFloat(k.buffer[at], t.isBfloat16) - less) *
-                problem.quantised.kFactor[static_cast<std::size_t>(head)]);
-      }
-  });
-  return mean;
-}
-
-/// quantise: all three tensors in one launch, means beside them with pooled=1,
-/// k less a vector with smooth=1.
+/// quantise: all three tensors in one launch, means beside them with pooled=1.
 bool runTogether(CudaDriver &driver, const Variant &variant,
                  const Problem &problem, const Settings &settings,
                  const std::string &line) {
@@ -213,10 +183,6 @@ bool runTogether(CudaDriver &driver, const Variant &variant,
   const std::int64_t b = t.q.batch, h = t.q.heads, kvHeads = t.k.heads,
                      d = t.q.dim;
   DeviceBuffers buffers(driver);
-  std::vector<std::uint8_t> wantK = eight.k;
-  DevicePointer mean = 0;
-  if (settings.number("smooth", 0))
-    mean = buffers.upload(makeSmoothing(problem, wantK));
   const DevicePointer intoQ = uploadPoison(buffers, eight.q.size()),
                       intoK = uploadPoison(buffers, eight.k.size()),
                       image = uploadPoison(buffers, eight.v.size());
@@ -230,10 +196,10 @@ bool runTogether(CudaDriver &driver, const Variant &variant,
         describePacked(buffers.upload(eight.kFactor), {b, kvHeads})},
        {"v_factors",
         describePacked(buffers.upload(eight.vFactor), {b, kvHeads, d})},
-       {"k_mean", describePacked(mean, {b, kvHeads, 1, d})},
        {"into_q", describePacked(intoQ, {b, h, t.q.length, d}, 1)},
        {"into_k", describePacked(intoK, {b, kvHeads, t.k.length, d}, 1)},
-       {"image", describePacked(image, {b, kvHeads, eight.imageRows, 128}, 1)}},
+       {"image", describePacked(image, {b, kvHeads, eight.imageRows, 128}, 1)},
+       {"saturated", describePacked(0, {b * kvHeads})}},
       {}};
   pooled.addTo(arguments);
   Launch launch;
@@ -241,7 +207,7 @@ bool runTogether(CudaDriver &driver, const Variant &variant,
   Launch::run(&launch);
   driver.synchronise();
   const std::int64_t unequal = countUnequal(driver, intoQ, eight.q) +
-                               countUnequal(driver, intoK, wantK) +
+                               countUnequal(driver, intoK, eight.k) +
                                countUnequal(driver, image, eight.v);
   const bool passed = pooled.check(driver) && unequal == 0;
   std::string timing;
@@ -260,139 +226,14 @@ bool runTogether(CudaDriver &driver, const Variant &variant,
   return passed;
 }
 
-/// The largest difference of the factors, in parts of them.
-double compareFactors(CudaDriver &driver, DevicePointer from,
-                      const std::vector<float> &want) {
-  std::vector<float> got(want.size());
-  driver.toHost(got.data(), from, got.size() * sizeof(float));
-  double worst = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    worst = larger(worst, std::fabs(static_cast<double>(got[i]) / want[i] - 1));
-  }
-  return worst;
-}
-
-using NamedTensors = std::vector<std::pair<const char *, const HostTensor *>>;
-
-NamedTensors peaksOf(const Trial &t) {
-  return {{"q_peaks", &t.q}, {"k_peaks", &t.k}, {"v_peaks", &t.v}};
-}
-
-/// Poisoned peaks of blocks of `block` rows.
-void addPeaks(const Trial &t, std::int64_t block, DeviceBuffers &buffers,
-              Arguments &arguments) {
-  for (const auto &[name, x] : peaksOf(t)) {
-    std::vector<std::int64_t> sizes{x->batch, x->heads,
-                                    (x->length + block - 1) / block, x->dim};
-    std::vector<float> poison(
-        static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]),
-        std::nanf(""));
-    arguments.tensors[name] = describePacked(buffers.upload(poison), sizes);
-  }
-}
-
-/// quantise_peaks of q, k and v, a launch each.
-std::string findPeaks(CudaDriver &driver, const Variant &peaks,
-                      const Problem &problem, const Settings &settings,
-                      DeviceBuffers &buffers, Arguments &arguments) {
-  const Trial &t = problem.trial;
-  addPeaks(t, peaks.parameters.number("quantise_block", 0), buffers, arguments);
-  std::string timing;
-  for (const auto &[name, x] : peaksOf(t)) {
-    Arguments of{{{"x", describe(buffers.upload(x->buffer), *x)},
-                  {"peaks", arguments.tensors[name]}},
-                 {}};
-    Launch launch;
-    prepareLaunch(launch, driver, peaks, of, settings);
-    Launch::run(&launch);
-    driver.synchronise();
-    if (int count = static_cast<int>(settings.number("time", 0)))
-      timing += timeLaunches(launch, static_cast<double>(x->buffer.size() * 2),
-                             count, 0);
-  }
-  return timing;
-}
-
-/// quantise_survey, one launch, and with pooled=1 the means; these checked.
-std::string survey(CudaDriver &driver, const Variant &variant,
-                   const Problem &problem, const Settings &settings,
-                   DeviceBuffers &buffers, Arguments &arguments, bool &passed) {
-  const Trial &t = problem.trial;
-  addPeaks(t, variant.parameters.number("survey_rows", 0), buffers, arguments);
-  Pooled pooled(problem, buffers, settings.number("pooled", 0) != 0);
-  Arguments of = arguments;
-  for (const auto &[name, x] :
-       NamedTensors{{"q", &t.q}, {"k", &t.k}, {"v", &t.v}})
-    of.tensors[name] = describe(buffers.upload(x->buffer), *x);
-  pooled.addTo(of);
-  Launch launch;
-  prepareLaunch(launch, driver, variant, of, settings);
-  Launch::run(&launch);
-  driver.synchronise();
-  passed = pooled.check(driver);
-  std::string timing = pooled.text();
-  if (int count = static_cast<int>(settings.number("time", 0)))
-    timing += timeLaunches(launch,
-                           static_cast<double>(2 * t.q.batch * t.q.dim *
-                                               (t.q.heads * t.q.length +
-                                                2 * t.k.heads * t.k.length)),
-                           count, 0);
-  return timing;
-}
-
-/// The peaks (quantise_peaks or quantise_survey), then quantise_factors.
-bool runFactors(CudaDriver &driver, const std::string &folder,
-                const Variant &peaks, const Problem &problem,
-                const Settings &settings, const std::string &line) {
-  const QuantisedTrial &eight = problem.quantised;
-  const Trial &t = problem.trial;
-  DeviceBuffers buffers(driver);
-  Arguments arguments;
-  bool passed = true;
-  std::string timing =
-      peaks.description["entry"] == "quantise_survey"
-          ? survey(driver, peaks, problem, settings, buffers, arguments, passed)
-          : findPeaks(driver, peaks, problem, settings, buffers, arguments);
-  std::int64_t b = t.q.batch, h = t.q.heads, kvHeads = t.k.heads, d = t.q.dim;
-  auto poisoned = [&](const std::vector<float> &like) {
-    return buffers.upload(std::vector<float>(like.size(), std::nanf("")));
-  };
-  auto &tensors = arguments.tensors;
-  tensors["q_factors"] = describePacked(poisoned(eight.qFactor), {b, h});
-  tensors["k_factors"] = describePacked(poisoned(eight.kFactor), {b, kvHeads});
-  tensors["v_factors"] =
-      describePacked(poisoned(eight.vFactor), {b, kvHeads, d});
-  tensors["v_scales"] = describePacked(poisoned(eight.vScale), {b, kvHeads, d});
-  arguments.scalars["softmax_scale"] = t.softmaxScale;
-  Variant factors =
-      loadVariant(driver, folder,
-                  Settings::parse("variant=" + settings.text("factors", "")));
-  Launch launch;
-  prepareLaunch(launch, driver, factors, arguments, settings);
-  Launch::run(&launch);
-  driver.synchronise();
-  if (int count = static_cast<int>(settings.number("time", 0)))
-    timing += timeLaunches(launch, 0, count, 0);
-  double worst = std::max(
-      {compareFactors(driver, tensors["q_factors"].data, eight.qFactor),
-       compareFactors(driver, tensors["k_factors"].data, eight.kFactor),
-       compareFactors(driver, tensors["v_factors"].data, eight.vFactor),
-       compareFactors(driver, tensors["v_scales"].data, eight.vScale)});
-  passed = passed && worst < 1e-6;
-  std::printf("%s %s | factors off by %.1e |%s (bytes)\n",
-              passed ? "ok  " : "FAIL", line.c_str(), worst, timing.c_str());
-  std::fflush(stdout);
-  return passed;
-}
-
 } // namespace
 
-bool spargejit::gpu_trial::runQuantising(
-    CudaDriver &driver, const std::string &folder, const Variant &variant,
-    const Problem &problem, const Settings &settings, const std::string &line) {
+bool spargejit::gpu_trial::runQuantising(CudaDriver &driver,
+                                         const Variant &variant,
+                                         const Problem &problem,
+                                         const Settings &settings,
+                                         const std::string &line) {
   const std::string entry = variant.description["entry"];
-  if (entry == "quantise_peaks" || entry == "quantise_survey")
-    return runFactors(driver, folder, variant, problem, settings, line);
   if (entry == "quantise")
     return runTogether(driver, variant, problem, settings, line);
   return runQuantise(driver, variant, problem, settings, line);

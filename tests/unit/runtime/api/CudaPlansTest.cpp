@@ -88,7 +88,7 @@ TEST_F(CudaPlans, AttentionInEightBits) {
     SCOPED_TRACE(precisionName(precision));
     config_.precision = precision;
     config_.method = "dense";
-    const Names rounding{"quantise_survey", "quantise_factors", "quantise"};
+    const Names rounding{"quantise_factors", "quantise", "quantise_again"};
     Names expected = rounding;
     expected.emplace_back("attention_fwd_fp8");
     expectAttention(expected);
