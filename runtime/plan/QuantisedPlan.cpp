@@ -5,6 +5,7 @@
 
 #include "runtime/plan/AttentionProblem.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -82,6 +83,31 @@ std::vector<PlanLaunch> roundingLaunches(PlanBuilder &builder) {
   return launches;
 }
 
+/// Has `quantise` pool q and k, in place of a launch that reads them for that
+/// alone: the one that pools both, if there is one.
+void poolWhileRounding(PlanBuilder &builder, MethodPlan &plan,
+                       std::vector<PlanLaunch> &rounding) {
+  auto pool = std::ranges::find(plan.launches, "pool", &PlanLaunch::kernel);
+  if (pool == plan.launches.end())
+    return;
+  const std::vector<PlanArgument> arguments = pool->arguments;
+  const auto gives = [&](const char *name, Kind kind) {
+    return std::ranges::any_of(arguments, [&](const PlanArgument &argument) {
+      return argument.name == name &&
+             plan.values[static_cast<std::size_t>(argument.value)].kind == kind;
+    });
+  };
+  if (!gives("q", Kind::Query) || !gives("k", Kind::Key) ||
+      !gives("pooled_q", Kind::PooledQuery) ||
+      !gives("pooled_k", Kind::PooledKey))
+    return;
+  plan.launches.erase(pool);
+  auto quantise = std::ranges::find(rounding, "quantise", &PlanLaunch::kernel);
+  for (auto [name, kind] : {std::pair("pooled_q", Kind::PooledQuery),
+                            std::pair("pooled_k", Kind::PooledKey)})
+    quantise->arguments.push_back({name, builder.value(kind)});
+}
+
 /// The launch that attends, with tensors of eight bits.
 void readEightBits(PlanBuilder &builder, PlanLaunch &launch) {
   launch.kernel = "attention_fwd_fp8";
@@ -104,6 +130,7 @@ MethodPlan withForm(const MethodPlan &plan, PlanForm form) {
       readEightBits(builder, launch);
   if (form == PlanForm::Rounding) {
     std::vector<PlanLaunch> rounding = roundingLaunches(builder);
+    poolWhileRounding(builder, result, rounding);
     result.launches.insert(result.launches.begin(),
                            std::make_move_iterator(rounding.begin()),
                            std::make_move_iterator(rounding.end()));

@@ -21,8 +21,11 @@ enum class PlanForm : std::uint8_t {
 /// `plan`, a forward pass, in another form than AsWritten. The launches that
 /// round stand first: factors from a sample of the rows, rounded tensors, and
 /// again what those factors were too large for
-/// (kernels_ir/kernels/*/quantise*.mlir). Those of the selection follow as they
-/// are, and read the tensors before they are rounded.
+/// (kernels_ir/kernels/*/quantise*.mlir). Selection sees the tensors before
+/// they are rounded; the means that it starts from come of the same reading, in
+/// place of a launch `pool` for both. (It waits for all that is rounded, and
+/// not head by head for what is pooled: it could end before v is rounded, and
+/// let the attention behind it start.)
 MethodPlan withForm(const MethodPlan &plan, PlanForm form);
 
 /// The launches that round alone.

@@ -366,8 +366,8 @@ TEST_P(EightBitCalls, Assemble) {
     kind.dtype = DataType::Float16;
     expectClean("spargeattention2", kind);
   }
-  // Factors, rounding, rounding again, (pooling, selection,) attention.
-  EXPECT_EQ(assembled_, 3 * (2 * 9 * 4 + 6));
+  // Factors, rounding, rounding again, (selection,) attention.
+  EXPECT_EQ(assembled_, 3 * (2 * 9 * 4 + 5));
 }
 
 } // namespace

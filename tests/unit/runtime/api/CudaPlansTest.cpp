@@ -94,7 +94,7 @@ TEST_F(CudaPlans, AttentionInEightBits) {
     expectAttention(expected);
     config_.method = "spargeattention2";
     expected = rounding;
-    for (const char *name : {"pool", "select_blocks", "attention_fwd_fp8"})
+    for (const char *name : {"select_blocks", "attention_fwd_fp8"})
       expected.emplace_back(name);
     expectAttention(expected);
   }

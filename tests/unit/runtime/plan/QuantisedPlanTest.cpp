@@ -37,21 +37,42 @@ TEST(QuantisedPlan, RoundsBeforeWhatTheMethodDoes) {
   const MethodPlan plan = withForm(unit::selectingPlan(), PlanForm::Rounding);
   EXPECT_EQ(kernelsOf(plan),
             (std::vector<std::string>{"quantise_factors", "quantise",
-                                      "quantise_again", "pool",
-                                      "select_blocks", "attention_fwd_fp8"}));
+                                      "quantise_again", "select_blocks",
+                                      "attention_fwd_fp8"}));
   const PlanLaunch &attention = plan.launches.back();
   EXPECT_EQ(boundTo(plan, attention, "q"), Kind::QuantisedQuery);
   EXPECT_EQ(boundTo(plan, attention, "k"), Kind::QuantisedKey);
   EXPECT_EQ(boundTo(plan, attention, "v"), Kind::QuantisedValue);
   EXPECT_EQ(boundTo(plan, attention, "v_scale"), Kind::ValueScales);
   EXPECT_EQ(boundTo(plan, attention, "o"), Kind::Output);
-  // Selection sees the tensors themselves.
-  EXPECT_EQ(boundTo(plan, plan.launches[3], "q"), Kind::Query);
-  EXPECT_EQ(boundTo(plan, plan.launches[3], "k"), Kind::Key);
+  // Selection sees means of the tensors themselves.
+  const PlanLaunch &quantise = plan.launches[1];
+  EXPECT_EQ(boundTo(plan, quantise, "q"), Kind::Query);
+  EXPECT_EQ(boundTo(plan, quantise, "k"), Kind::Key);
+  for (const PlanLaunch *launch : {&quantise, &plan.launches[3]}) {
+    EXPECT_EQ(boundTo(plan, *launch, "pooled_q"), Kind::PooledQuery);
+    EXPECT_EQ(boundTo(plan, *launch, "pooled_k"), Kind::PooledKey);
+  }
   for (std::size_t i = 0; i < plan.launches.size(); ++i)
-    EXPECT_EQ(isSelection(plan, plan.launches[i]), i == 3 || i == 4) << i;
+    EXPECT_EQ(isSelection(plan, plan.launches[i]), i == 3) << i;
   EXPECT_EQ(attendedLists(plan), attendedLists(unit::selectingPlan()));
   EXPECT_TRUE(plan.selects());
+}
+
+TEST(QuantisedPlan, PoolsOnlyForWhatPoolsBoth) {
+  for (const char *missing : {"q", "pooled_k"}) {
+    MethodPlan plan = unit::selectingPlan();
+    std::erase_if(plan.launches[0].arguments, [&](const PlanArgument &given) {
+      return given.name == missing;
+    });
+    plan = withForm(plan, PlanForm::Rounding);
+    EXPECT_EQ(kernelsOf(plan)[3], "pool") << missing;
+    for (const PlanArgument &argument : plan.launches[1].arguments)
+      EXPECT_FALSE(argument.name.starts_with("pooled")) << missing;
+  }
+  const MethodPlan dense = withForm(unit::densePlan(), PlanForm::Rounding);
+  for (const PlanArgument &argument : dense.launches[1].arguments)
+    EXPECT_FALSE(argument.name.starts_with("pooled"));
 }
 
 TEST(QuantisedPlan, TakesTensorsThatAreRounded) {
@@ -93,8 +114,9 @@ TEST(QuantisedPlan, PlacesWhatItRounds) {
   EXPECT_EQ(*placeWorkspace(plan, problem, nullptr, tensors), 0);
 }
 
-/// Only what pools counts how far that is.
-TEST(QuantisedPlan, CountsNoProgressOfRounding) {
+/// Nothing counts how far it is, and selection waits for the end of what is
+/// before it: all that is rounded.
+TEST(QuantisedPlan, CountsNoProgress) {
   LaunchInfo info;
   info.arguments = {{"progress", KernelArgument::Kind::Tensor, 1, 0}};
   const MethodPlan plan = withForm(unit::selectingPlan(), PlanForm::Rounding);
@@ -102,10 +124,7 @@ TEST(QuantisedPlan, CountsNoProgressOfRounding) {
     launch.arguments.clear();
     auto sources = bindArguments(plan, launch, info);
     ASSERT_TRUE(sources.ok()) << sources.status().message();
-    const bool counts =
-        launch.kernel == "pool" || launch.kernel == "select_blocks";
-    EXPECT_EQ((*sources)[0].kind, counts ? ArgumentSource::Kind::Progress
-                                         : ArgumentSource::Kind::Absent)
+    EXPECT_EQ((*sources)[0].kind, ArgumentSource::Kind::Absent)
         << launch.kernel;
   }
 }
