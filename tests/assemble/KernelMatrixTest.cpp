@@ -6,6 +6,7 @@
 // GPU.
 #include "kernels_ir/embed/EmbeddedTexts.h"
 #include "runtime/jit/AssembleWithPtxas.h"
+#include "runtime/jit/AssemblyReport.h"
 #include "runtime/jit/DeviceJit.h"
 #include "runtime/plan/DefaultTuning.h"
 #include "runtime/plan/MaskLists.h"
@@ -15,6 +16,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
@@ -133,6 +135,38 @@ protected:
       return;
     EXPECT_LE((*code)->launch.sharedBytes, 227 << 10) << (*code)->what;
     ++assembled_;
+  }
+
+  /// A kernel of teams that spills nothing with eight registers fewer than its
+  /// CTAs leave it: other assemblers of the same PTX, as a driver's, need a few
+  /// more than ptxas here.
+  void expectRegistersToSpare(const KernelSpec &spec,
+                              const jit::KernelText &text) {
+    Environment settings = settings_;
+    settings.ptxas.clear();
+    jit::DeviceJit toPtx(jit::builtInCodeGenerator(),
+                         kernels_ir::embeddedTexts(), settings, hopper());
+    auto code = toPtx.code(spec, text);
+    ASSERT_TRUE(code.ok()) << code.status().message();
+    ASSERT_FALSE((*code)->isAssembled);
+    std::string ptx = (*code)->image;
+    constexpr std::string_view kCtas = ".minnctapersm ";
+    const std::size_t place = ptx.find(kCtas);
+    ASSERT_NE(place, std::string::npos) << (*code)->what;
+    const std::int64_t ctas = std::atoi(&ptx[place + kCtas.size()]);
+    const std::int64_t warps = ctas * (*code)->launch.threads / 32;
+    ASSERT_GT(warps, 0);
+    // A quarter of a multiprocessor has 512 registers for each lane.
+    const std::int64_t limit =
+        std::min<std::int64_t>(512 / ((warps + 3) / 4) / 8 * 8, 255) - 8;
+    ptx.replace(place, ptx.find('\n', place) - place,
+                ".maxnreg " + std::to_string(limit));
+    auto assembled = jit::assembleWithPtxas(settings_.ptxas, ptx, "sm_90a");
+    ASSERT_TRUE(assembled.ok()) << assembled.status().message();
+    const auto report = jit::parseAssemblerLog(assembled->log);
+    ASSERT_TRUE(report.complete) << assembled->failure << assembled->log;
+    EXPECT_EQ(jit::faultsOf(report), std::vector<std::string>())
+        << (*code)->what << " with " << limit << " registers";
   }
 
   const Environment settings_ = settingsWithPtxas();
@@ -368,6 +402,33 @@ TEST_P(EightBitCalls, Assemble) {
   }
   // Factors, rounding, rounding again, (selection,) attention.
   EXPECT_EQ(assembled_, 3 * (2 * 9 * 4 + 5));
+}
+
+TEST_P(EightBitCalls, RoundingHasRegistersToSpare) {
+  const MethodPlan plan = plan::roundingPlan();
+  int checked = 0;
+  for (DataType dtype : {DataType::BFloat16, DataType::Float16})
+    for (std::int64_t maskBlockKv : {16, 32, 64, 128})
+      for (std::int64_t maskBlockQ : {64, 128})
+        for (const PlanLaunch &launch : plan.launches) {
+          // The others know no mask blocks.
+          if (launch.kernel != "quantise" && maskBlockKv + maskBlockQ > 80)
+            continue;
+          auto kernel = jit_.text(launch.kernel);
+          ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+          auto spec =
+              plan::specialiseLaunch(plan, launch,
+                                     {.dtype = dtype,
+                                      .headDim = GetParam(),
+                                      .maskBlockQ = maskBlockQ,
+                                      .maskBlockKv = maskBlockKv,
+                                      .precision = Precision::Fp8Exact},
+                                     jit_.target(), (*kernel)->parameters);
+          ASSERT_TRUE(spec.ok()) << spec.status().message();
+          expectRegistersToSpare(*spec, **kernel);
+          ++checked;
+        }
+  EXPECT_EQ(checked, 2 * (8 + 2));
 }
 
 } // namespace
