@@ -115,15 +115,11 @@ LogicalResult ScaleRowsOp::verify() {
   if (columns && (*columns <= 0 || *columns % 8 != 0 || *columns > 256)) // C2
     return emitOpError() << "expects a multiple of 8 columns up to 256, got "
                          << *columns;
-  if (getLess() && getLess().getType() != getView().getType()) // C3
-    return emitOpError() << "expects one type of view, got "
-                         << getView().getType() << " and "
-                         << getLess().getType();
   if (!getSum())
     return success();
   auto sum = tensorType(getSum());
   if (sum.getRank() != 1 || !sum.getElementType().isF32() ||
-      getSizes(sum)[0] != getColumns().getSizes().front()) // C4
+      getSizes(sum)[0] != getColumns().getSizes().front()) // C3
     return emitOpError() << "expects a sum of f32, one a column, got " << sum;
   return success();
 }

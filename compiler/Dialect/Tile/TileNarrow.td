@@ -104,22 +104,21 @@ def Tile_PeakRowsOp : Tile_Op<"peak_rows", [MemoryEffects<[MemRead]>]> {
 def Tile_ScaleRowsOp : Tile_Op<"scale_rows", [AttrSizedResultSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Rows times a factor, in eight bits";
   let description = [{
-    into[r, c] = round(factor (view[r, c] - less[0, c])) for first <= r < end, c <
-    columns, to the nearest f8E4M3FN (even where two are as near), what is too large
-    to 448. Without `less`, 0 stands for it. A result is what `tile.sum_rows` gives,
-    of the same reading. `saturates`: whether any element became 448, -448 or NaN.
+    into[r, c] = round(factor view[r, c]) for first <= r < end, c < columns, to the
+    nearest f8E4M3FN (even where two are as near), what is too large to 448. A result
+    is what `tile.sum_rows` gives, of the same reading. `saturates`: whether any
+    element became 448, -448 or NaN.
 
     C1: view and into have rank 2, bf16 or f16 elements (once those are fixed) and
         f8E4M3FN.
     C2: the columns, where fixed, are a multiple of 8 up to 256.
-    C3: `less` has the view's type.
-    C4: a sum is a rank-1 tensor of f32 of as many elements as columns.
+    C3: a sum is a rank-1 tensor of f32 of as many elements as columns.
   }];
   let arguments = (ins Tile_ViewType:$view, Index:$first, Index:$end, F32:$factor,
-                       Optional<Tile_ViewType>:$less, Tile_ViewType:$into, Tile_SizesAttr:$columns);
+                       Tile_ViewType:$into, Tile_SizesAttr:$columns);
   let results = (outs Optional<AnyRankedTensor>:$sum, Optional<I1>:$saturates);
   let assemblyFormat = [{
-    $view `[` $first `to` $end `]` (`less` $less^ `:` qualified(type($less)))? `by` $factor `into` $into
+    $view `[` $first `to` $end `]` `by` $factor `into` $into
     `columns` custom<Size>($columns) attr-dict
     `:` qualified(type($view)) `,` qualified(type($into)) (`->` type($sum)^)? (`saturates` type($saturates)^)?
   }];

@@ -77,11 +77,6 @@ SmallVector<Value> NvvmEmitter::scaleLanes(tile::ScaleRowsOp op,
   Value ownRow = p_.divide(lane_, pieces);
   Value column = p_.mul(p_.remainder(lane_, pieces), kPiece);
   Value last = p_.add(end, -1);
-  Value always = p_.constantLike(p_.i1(), b_.getBoolAttr(true));
-  SmallVector<Value> less;
-  if (op.getLess()) // aligned or not: once
-    less = loadEight(views_[op.getLess()], p_.constant(0), column, always,
-                     /*isAligned=*/false);
   SmallVector<Value> none;
   if (op.getSum())
     none.assign(kPiece, p_.constantLike(p_.f32(), b_.getF32FloatAttr(0)));
@@ -111,11 +106,8 @@ SmallVector<Value> NvvmEmitter::scaleLanes(tile::ScaleRowsOp op,
     auto at = static_cast<size_t>(i);
     for (auto [c, sum] : llvm::enumerate(sums))
       sum = sumOf(sum, loaded[at][c]);
-    for (auto [c, element] : llvm::enumerate(loaded[at])) {
-      if (!less.empty())
-        element = arith::SubFOp::create(b_, loc, element, less[c]);
+    for (Value &element : loaded[at])
       element = arith::MulFOp::create(b_, loc, element, factor);
-    }
     ArrayRef<Value> elements = loaded[at];
     Value offset = p_.add(p_.mul(p_.signExtend(rowNumbers[at]), into.rowStride),
                           p_.signExtend(column));
@@ -124,13 +116,10 @@ SmallVector<Value> NvvmEmitter::scaleLanes(tile::ScaleRowsOp op,
     p_.ptxWhere(
         areThere[at], "st.global.v2.b32 [$0], {$1, $2};", "l,r,r",
         {p_.globalPointer(into.pointer, b_.getI8Type(), offset), low, high});
-    if (!op.getSaturates())
-      continue;
-    // Rows that are not there are zeros, from which `less` was taken as well.
-    for (Value word : {low, high})
-      state.back() = noteLimits(
-          state.back(),
-          less.empty() ? word : p_.select(areThere[at], word, p_.constant(0)));
+    // Rows that are not there are zeros.
+    if (op.getSaturates())
+      for (Value word : {low, high})
+        state.back() = noteLimits(state.back(), word);
   }
   if (!state.empty())
     scf::YieldOp::create(b_, loc, state);

@@ -67,19 +67,7 @@ tile.kernel @scale_rows_c2_columns(%x: !tile.global<3 x bf16>, %y: !tile.global<
 
 // -----
 
-tile.kernel @scale_rows_c3_less(%x: !tile.global<3 x bf16>, %y: !tile.global<3 x f8E4M3FN>, %z: !tile.global<3 x f32>) parameters [n] grid %x by n {
-  %c0 = arith.constant 0 : index
-  %f1 = arith.constant 1.0 : f32
-  %rows = tile.slice %x[%c0] : !tile.global<3 x bf16> -> !tile.view<2 x bf16>
-  %narrow = tile.slice %y[%c0] : !tile.global<3 x f8E4M3FN> -> !tile.view<2 x f8E4M3FN>
-  %wide = tile.slice %z[%c0] : !tile.global<3 x f32> -> !tile.view<2 x f32>
-  // expected-error @below {{expects one type of view, got '!tile.view<2 x bf16>' and '!tile.view<2 x f32>'}}
-  tile.scale_rows %rows[%c0 to %c0] less %wide : !tile.view<2 x f32> by %f1 into %narrow columns 64 : !tile.view<2 x bf16>, !tile.view<2 x f8E4M3FN>
-}
-
-// -----
-
-tile.kernel @scale_rows_c4_sum(%x: !tile.global<3 x bf16>, %y: !tile.global<3 x f8E4M3FN>, %z: !tile.global<3 x f32>) parameters [n] grid %x by n {
+tile.kernel @scale_rows_c3_sum(%x: !tile.global<3 x bf16>, %y: !tile.global<3 x f8E4M3FN>, %z: !tile.global<3 x f32>) parameters [n] grid %x by n {
   %c0 = arith.constant 0 : index
   %f1 = arith.constant 1.0 : f32
   %rows = tile.slice %x[%c0] : !tile.global<3 x bf16> -> !tile.view<2 x bf16>
