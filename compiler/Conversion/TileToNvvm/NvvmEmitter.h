@@ -229,6 +229,7 @@ private:
   SmallVector<Value> loadRun(const View &view, Value row, Value column,
                              int64_t count, Value isThere, bool isAligned);
   using Words = SmallVector<Value>;
+  Words coreWords(ArrayRef<Value> byRow);
   SmallVector<Words> exchangeColumns(ArrayRef<Words> own);
   SmallVector<Value> scaleColumns(tile::ScaleCoresOp op,
                                   ArrayRef<Value> factors, bool isAligned);

@@ -193,6 +193,15 @@ NvvmEmitter::exchangeColumns(ArrayRef<Words> own) {
   return columns;
 }
 
+/// A column's sixteen rows: word t has those whose places are 4 t to 4 t + 3.
+NvvmEmitter::Words NvvmEmitter::coreWords(ArrayRef<Value> byRow) {
+  Words words;
+  for (size_t t = 0; t < 4; ++t)
+    words.push_back(toFour(
+        {byRow[2 * t], byRow[2 * t + 1], byRow[2 * t + 8], byRow[2 * t + 9]}));
+  return words;
+}
+
 /// A lane's columns of all sixteen rows: sixteen bytes each, and the rows of
 /// ones. What noteLimits() gathers, or nothing.
 SmallVector<Value> NvvmEmitter::scaleColumns(tile::ScaleCoresOp op,
@@ -211,14 +220,6 @@ SmallVector<Value> NvvmEmitter::scaleColumns(tile::ScaleCoresOp op,
     areThere.push_back(p_.less(row, end));
     rows.push_back(arith::MinSIOp::create(b_, loc, row, last));
   }
-  // Word t: the rows whose places are 4 t to 4 t + 3.
-  auto wordsOf = [&](ArrayRef<Value> byRow) {
-    Words words;
-    for (size_t t = 0; t < 4; ++t)
-      words.push_back(toFour({byRow[2 * t], byRow[2 * t + 1], byRow[2 * t + 8],
-                              byRow[2 * t + 9]}));
-    return words;
-  };
   auto store = [&](ArrayRef<Value> words, Value column, Value where) {
     Value core =
         p_.add(p_.mul(p_.divide(first, kCoreColumns), columns / kCoreRows + 1),
@@ -249,7 +250,7 @@ SmallVector<Value> NvvmEmitter::scaleColumns(tile::ScaleCoresOp op,
         byRow.push_back(arith::MulFOp::create(
             b_, loc, row[static_cast<size_t>(c)],
             factors[static_cast<size_t>(firstRegister + c)]));
-      own.push_back(wordsOf(byRow));
+      own.push_back(coreWords(byRow));
     }
     if (op.getSaturates())
       for (const Words &words : own)
@@ -273,7 +274,7 @@ SmallVector<Value> NvvmEmitter::scaleColumns(tile::ScaleCoresOp op,
   SmallVector<Value> ones;
   for (Value isThere : areThere)
     ones.push_back(p_.select(isThere, one, zero));
-  store(wordsOf(ones), p_.add(p_.remainder(lane_, kCoreRows), columns),
+  store(coreWords(ones), p_.add(p_.remainder(lane_, kCoreRows), columns),
         p_.less(lane_, p_.constant(kCoreRows)));
   return op.getSaturates() ? SmallVector<Value>{seen} : SmallVector<Value>();
 }
