@@ -252,6 +252,16 @@ class RefusalsTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "q: expected 4 dimensions"):
             spargejit.select_blocks(q[0], q)
 
+    def test_texts_of_settings_live_as_long_as_the_call(self):
+        # So long that its memory goes back to the system when it is freed.
+        method = "x" * (1 << 22)
+        q = self.q
+        for call in (spargejit.workspace_bytes, spargejit.tuning_of, spargejit.prepare, spargejit.prepare_backward,
+                     spargejit.attention, spargejit.attention_forward):
+            with self.subTest(call.__name__), self.assertRaises(ValueError) as caught:
+                call(q, q, q, method=method)
+            self.assertTrue(str(caught.exception).endswith(f'got "{method}"'))
+
     def test_configs(self):
         config = spargejit.AttentionConfig(top_k=0.1, mask_block=[64, 32])
         self.assertEqual(config.mask_block, (64, 32))

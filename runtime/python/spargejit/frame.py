@@ -30,8 +30,9 @@ _Buffer = ctypes.c_char * (_QUANTISED + _QUANTISED_LAYOUT.size)
 
 
 class Frame:
-    """Memory for the structs of one call. Each method gives an address."""
-    __slots__ = ("framework", "_buffer", "_base")
+    """Memory for the structs of one call, and for the texts that they point to. Each
+    method gives an address, which holds as long as the frame lives."""
+    __slots__ = ("framework", "_buffer", "_base", "_config")
 
     def __init__(self, q, framework=None):
         self.framework = framework or framework_of(q)
@@ -114,6 +115,7 @@ class Frame:
         return self._base + _QUANTISED
 
     def config(self, config, q, stream=None, lists=None, block_mask=None, top_k_by_head=None, top_p_by_head=None):
+        self._config = config  # whose texts the struct points to
         if stream is None:
             stream = self.framework.stream(q)
         if lists is None and block_mask is None and top_k_by_head is None and top_p_by_head is None:
