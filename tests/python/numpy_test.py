@@ -262,6 +262,65 @@ class RefusalsTest(unittest.TestCase):
                 call(q, q, q, method=method)
             self.assertTrue(str(caught.exception).endswith(f'got "{method}"'))
 
+    def test_read_only_results_stay_as_they_are(self):
+        lists = spargejit.select_blocks(self.q, self.q)
+        lists.counts[...] = 7
+        lists.counts.flags.writeable = False
+        with self.assertRaisesRegex(ValueError, "lists.counts: expected memory that may be written"):
+            spargejit.select_blocks(self.q, self.q, out=lists)
+        self.assertTrue((lists.counts == 7).all())
+        half = self.q.astype(numpy.float16)
+        rounded = spargejit.quantise(half, half, half)
+        rounded.v_scales[...] = 7
+        rounded.v_scales.flags.writeable = False
+        with self.assertRaisesRegex(ValueError, "out.v_scales: expected memory that may be written"):
+            spargejit.quantise(half, half, half, out=rounded)
+        self.assertTrue((rounded.v_scales == 7).all())
+        with self.assertRaisesRegex(ValueError, "lists.indices"):
+            spargejit.select_blocks(self.q, self.q, out=lists._replace(indices=numpy.broadcast_to(
+                lists.indices[:, :1], lists.indices.shape)))
+
+    def test_each_argument_has_its_name(self):
+        q, half = self.q, self.q.astype(numpy.float16)
+        rounded, forward = spargejit.quantise(half, half, half), spargejit.attention_forward(q, q, q)
+        eight = {"method": "dense", "precision": "fp8_fast"}
+        for error, pattern, call in (
+                (TypeError, "^q: .*got list", lambda: spargejit.attention([1.0], q, q)),
+                (TypeError, "^k: .*got NoneType", lambda: spargejit.select_blocks(q, None)),
+                (TypeError, "^stream: .*'fast'", lambda: spargejit.attention(q, q, q, stream="fast")),
+                # Eight bits are what 8-bit arguments take alone.
+                (ValueError, "^q: .*array of uint8", lambda: spargejit.attention(*[q.astype(numpy.uint8)] * 3)),
+                (ValueError, "^block_mask: .*array of uint8",
+                 lambda: spargejit.block_sparse_attention(q, q, q, numpy.ones((1, 2, 1, 2), numpy.uint8))),
+                (TypeError, "^student: ", lambda: spargejit.distillation_loss([1.0], q)),
+                (TypeError, "^teacher: .* as student, got list", lambda: spargejit.distillation_loss(q, [1.0])),
+                (ValueError, "^student: .*float64", lambda: spargejit.distillation_loss(q.astype(float), q)),
+                (ValueError, "^teacher: .*float64", lambda: spargejit.distillation_loss(q, q.astype(float))),
+                (TypeError, "^loss_scale: .*'much'", lambda: spargejit.distillation_loss(q, q, loss_scale="much")),
+                (TypeError, "^forward: .*got tuple", lambda: spargejit.attention_backward(q, q, q, tuple(forward), q)),
+                (TypeError, "^out: .*three tensors.*of 2",
+                 lambda: spargejit.attention_backward(q, q, q, forward, q, out=(q, q))),
+                (NotImplementedError, "q.dtype: expected bfloat16 or float16.*got float32",
+                 lambda: spargejit.quantise(q, q, q)),
+                (TypeError, "^out: expected a Quantised, got list", lambda: spargejit.quantise(half, half, half, out=[])),
+                (TypeError, "^tensors: expected a Quantised, got tuple",
+                 lambda: spargejit.attention_quantised(tuple(rounded), **eight)),
+                (ValueError, "^tensors.dtype: .*None",
+                 lambda: spargejit.attention_quantised(rounded._replace(dtype=None), **eight)),
+                (TypeError, "^tensors.q: .*NoneType",
+                 lambda: spargejit.attention_quantised(rounded._replace(q=None), **eight)),
+                (ValueError, "tensors.k: expected a tensor, got null",
+                 lambda: spargejit.attention_quantised(rounded._replace(k=None), **eight)),
+                (ValueError, "tensors.k.rank: ",
+                 lambda: spargejit.attention_quantised(rounded._replace(k=rounded.k.ravel()), **eight)),
+                (ValueError, "^tensors.v_scales: .*float64",
+                 lambda: spargejit.attention_quantised(rounded._replace(v_scales=rounded.v_scales.astype(float)),
+                                                       **eight)),
+                (ValueError, "o.dtype: expected bfloat16 or float16, got float32",
+                 lambda: spargejit.attention_quantised(rounded, out=numpy.empty_like(q), **eight))):
+            with self.subTest(pattern), self.assertRaisesRegex(error, pattern):
+                call()
+
     def test_configs(self):
         config = spargejit.AttentionConfig(top_k=0.1, mask_block=[64, 32])
         self.assertEqual(config.mask_block, (64, 32))
@@ -275,8 +334,12 @@ class RefusalsTest(unittest.TestCase):
                                ({"custom_source": None}, TypeError), ({"top_k": None}, TypeError),
                                ({"top_p": "much"}, TypeError), ({"scale": "small"}, TypeError),
                                ({"causal": "no"}, TypeError), ({"threads": 1.5}, TypeError),
-                               ({"threads": 2 ** 40}, ValueError)):
-            with self.subTest(setting), self.assertRaisesRegex(error, next(iter(setting)) + ".*: expected"):
+                               ({"threads": 2 ** 40}, ValueError), ({"kept_bytes": 2 ** 63}, ValueError),
+                               ({"kept_bytes": 0.5}, TypeError), ({"dense_rows": (0, 2 ** 64)}, ValueError),
+                               ({"top_k": 10 ** 400}, ValueError), ({"causal": numpy.inf}, ValueError),
+                               ({"method": "dense\0topk"}, ValueError), ({"custom_source": "\0"}, ValueError),
+                               ({"method": "dense\ud800"}, ValueError)):
+            with self.subTest(setting), self.assertRaisesRegex(error, "^" + next(iter(setting)) + ": expected"):
                 q = numpy.ones((1, 1, 64, 32), numpy.float32)
                 spargejit.attention(q, q, q, **setting)
         with self.assertRaises(AttributeError):

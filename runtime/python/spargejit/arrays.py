@@ -15,7 +15,7 @@ TENSOR_SIZE = _BY_RANK[4].size
 _CALL = struct.Struct("@" + "Pii4q4qii" * 4)
 FLOAT32, BFLOAT16, FLOAT16, INT32, BOOL, FLOAT8 = range(6)
 CODES = {"float32": FLOAT32, "bfloat16": BFLOAT16, "float16": FLOAT16, "int32": INT32, "bool": BOOL,
-         "float8_e4m3fn": FLOAT8, "uint8": FLOAT8}
+         "float8_e4m3fn": FLOAT8}
 
 
 def pack_view(buffer, offset, address, code, shape, strides, kind, ordinal):
@@ -27,13 +27,18 @@ def pack_view(buffer, offset, address, code, shape, strides, kind, ordinal):
 
 
 class NumpyArrays:
-    """NumPy's. uint16 is bfloat16 and uint8 float8_e4m3fn by their bits; those of
-    ml_dtypes are known too."""
+    """NumPy's. uint16 is bfloat16 by its bits, and uint8 float8_e4m3fn where 8-bit
+    tensors are expected; those of ml_dtypes are known too."""
+
+    @classmethod
+    def pack_eight_bits(cls, array, buffer, offset):
+        cls.pack(array, buffer, offset, FLOAT8 if array.dtype.name == "uint8" else None)
 
     @staticmethod
-    def pack(array, buffer, offset):
+    def pack(array, buffer, offset, code=None):
         name = array.dtype.name
-        code = BFLOAT16 if name == "uint16" else CODES.get(name)
+        if code is None:
+            code = BFLOAT16 if name == "uint16" else CODES.get(name)
         if code is None:
             raise ValueError(f"expected float32, float16, bfloat16 (ml_dtypes, or its bits in uint16), int32 or bool, "
                              f"got an array of {name}")
@@ -141,8 +146,8 @@ class ForeignArrays:
 _torch_tensors = None
 
 
-def framework_of(array):
-    """Whose array it is."""
+def framework_of(array, name="q"):
+    """Whose array it is; `name` is what the caller knows it by."""
     global _torch_tensors
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, getattr(torch, "Tensor", ())):
@@ -154,5 +159,5 @@ def framework_of(array):
         return NumpyArrays
     if hasattr(array, "__dlpack__"):
         return ForeignArrays
-    raise TypeError("expected an array of NumPy, a tensor of PyTorch or an object with DLPack, got "
+    raise TypeError(f"{name}: expected an array of NumPy, a tensor of PyTorch or an object with DLPack, got "
                     f"{type(array).__name__}")

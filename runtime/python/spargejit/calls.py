@@ -28,7 +28,7 @@ def method_has_lists(method):
     known = _has_lists.get(method)
     if known is None:
         result, library = ctypes.c_int32(), functions()
-        library.check(library.method_has_lists(method.encode(), ctypes.byref(result)))
+        library.check(library.method_has_lists(method.encode(errors="surrogateescape"), ctypes.byref(result)))
         known = _has_lists[method] = bool(result.value)
     return known
 
@@ -96,6 +96,7 @@ def _new_lists(frame, q, k, config):
 
 def _check_rank(q, k):
     for name, array in (("q", q), ("k", k)):
+        framework_of(array, name)  # or a TypeError
         if len(array.shape) != 4:
             raise ValueError(f"{name}: expected 4 dimensions [batch, heads, length, head_dim], got {len(array.shape)}")
 
@@ -109,7 +110,7 @@ def select_blocks(q, k, config=None, *, out=None, top_k_by_head=None, top_p_by_h
     lists = _new_lists(frame, q, k, config) if out is None else out
     library = functions()
     library.check(library.select_blocks(
-        frame.lists("lists", lists), frame.tensor("q", q), frame.tensor("k", k),
+        frame.lists("lists", lists, is_written=True), frame.tensor("q", q), frame.tensor("k", k),
         frame.config(config, q, stream, None, None, top_k_by_head, top_p_by_head)))
     return lists
 
@@ -141,10 +142,15 @@ class Quantised(namedtuple("Quantised", "q k v v_scales q_factors k_factors dtyp
 _CODES_OF_WIDE = {"bfloat16": BFLOAT16, "float16": FLOAT16}
 
 
-def _quantised(frame, tensors):
+def _check_quantised(name, tensors):
+    if not isinstance(tensors, Quantised):
+        raise TypeError(f"{name}: expected a Quantised, got {type(tensors).__name__}")
     if tensors.dtype not in _CODES_OF_WIDE:
-        raise ValueError(f"dtype: expected 'bfloat16' or 'float16', got {tensors.dtype!r}")
-    return frame.quantised(tensors[:6], _CODES_OF_WIDE[tensors.dtype])
+        raise ValueError(f"{name}.dtype: expected 'bfloat16' or 'float16', got {tensors.dtype!r}")
+
+
+def _quantised(frame, name, tensors, is_written=False):
+    return frame.quantised(name, tensors[:6], _CODES_OF_WIDE[tensors.dtype], is_written)
 
 
 def quantise(q, k, v, config=None, *, out=None, stream=None, **settings):
@@ -160,11 +166,14 @@ def quantise(q, k, v, config=None, *, out=None, stream=None, **settings):
         on_gpu = getattr(q, "is_cuda", False)
         image = (batch, kv_heads, -(-kv_len // 16) * (head_dim // 8 + 1), 128) if on_gpu else tuple(k.shape)
         name = str(q.dtype).rpartition(".")[2]
+        # Of other types the library says that they are not rounded.
+        dtype = name if name in _CODES_OF_WIDE else "bfloat16"
         out = Quantised(empty(q, tuple(q.shape), FLOAT8), empty(q, tuple(k.shape), FLOAT8), empty(q, image, FLOAT8),
                         empty(q, (batch, kv_heads, head_dim), FLOAT32), empty(q, tuple(q.shape[:2]), FLOAT32),
-                        empty(q, (batch, kv_heads), FLOAT32), {"uint16": "bfloat16"}.get(name, name))
+                        empty(q, (batch, kv_heads), FLOAT32), dtype)
+    _check_quantised("out", out)
     library = functions()
-    library.check(library.quantise(_quantised(frame, out), *_inputs(frame, q, k, v),
+    library.check(library.quantise(_quantised(frame, "out", out, is_written=True), *_inputs(frame, q, k, v),
                                    frame.config(config, q, stream)))
     return out
 
@@ -173,12 +182,13 @@ def attention_quantised(tensors, config=None, *, out=None, lists=None, block_mas
     """attention() of a Quantised, with a `precision` of eight bits and a method that
     selects nothing: "dense", or "block_sparse" with lists or a mask."""
     config = config_of(config, settings)
-    frame = Frame(tensors.q)
+    _check_quantised("tensors", tensors)
+    frame = Frame(tensors.q, name="tensors.q")
     if out is None:
-        out = frame.framework.empty(tensors.q, tuple(tensors.q.shape), _CODES_OF_WIDE.get(tensors.dtype))
+        out = frame.framework.empty(tensors.q, tuple(tensors.q.shape), _CODES_OF_WIDE[tensors.dtype])
     library = functions()
     library.check(library.attention_quantised(
-        frame.tensor("o", out), _quantised(frame, tensors),
+        frame.tensor("o", out), _quantised(frame, "tensors", tensors),
         frame.config(config, tensors.q, stream, lists, block_mask), 0))
     return out
 
@@ -188,7 +198,16 @@ def attention_backward(q, k, v, forward, dout, config=None, *, dlse=None, out=No
     the lists of `forward` held fixed. out: memory for the three."""
     config = config_of(config, settings)
     frame = Frame(q)
-    dq, dk, dv = [frame.framework.empty(like, like.shape) for like in (q, k, v)] if out is None else out
+    if not isinstance(forward, Forward):
+        raise TypeError(f"forward: expected the Forward of attention_forward(), got {type(forward).__name__}")
+    if out is None:
+        for name, tensor in (("k", k), ("v", v)):
+            framework_of(tensor, name)  # or a TypeError
+        out = [frame.framework.empty(like, like.shape) for like in (q, k, v)]
+    elif not isinstance(out, (tuple, list)) or len(out) != 3:
+        raise TypeError(f"out: expected three tensors, for dq, dk and dv, got {type(out).__name__}"
+                        f"{f' of {len(out)}' if isinstance(out, (tuple, list)) else ''}")
+    dq, dk, dv = out
     saved = frame.saved(frame.tensor("o", forward.o, is_read=True), frame.tensor("lse", forward.lse, is_read=True),
                         frame.lists("lists", forward.lists))
     library = functions()
@@ -202,13 +221,18 @@ def attention_backward(q, k, v, forward, dout, config=None, *, dlse=None, out=No
 def distillation_loss(student, teacher, *, loss_scale=1.0, gradient=True, stream=None):
     """(loss, gradient): loss_scale · mean of (student - teacher)², a float32 tensor of
     one element, and its gradient with respect to student (None with gradient=False)."""
-    frame = Frame(student)
+    frame = Frame(student, name="student")
+    try:
+        loss_scale = float(loss_scale)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"loss_scale: expected a number, got {loss_scale!r}") from None
+    views = frame.tensor("q", student, label="student"), frame.tensor("k", teacher, label="teacher")
     loss = frame.framework.empty(student, (1,), FLOAT32)
     slope = frame.framework.empty(student, student.shape) if gradient else None
     library = functions()
     library.check(library.distillation_loss(
-        frame.tensor("lse", loss), frame.tensor("dq", slope), frame.tensor("q", student), frame.tensor("k", teacher),
-        loss_scale, frame.config(config_of(None, {}), student, stream)))
+        frame.tensor("lse", loss), frame.tensor("dq", slope), *views, loss_scale,
+        frame.config(config_of(None, {}), student, stream)))
     return loss, slope
 
 

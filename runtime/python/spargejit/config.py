@@ -60,6 +60,8 @@ class AttentionConfig:
         for name in ("method", "custom_source"):
             if not isinstance(getattr(self, name), str):
                 raise TypeError(f"{name}: expected a str, got {getattr(self, name)!r}")
+            if "\0" in getattr(self, name):
+                raise ValueError(f"{name}: expected a str without NUL, got {getattr(self, name)!r}")
         if self.tune not in ("off", "first_use"):
             raise ValueError(f"tune: expected 'off' or 'first_use', got {self.tune!r}")
         if self.precision not in PRECISIONS:
@@ -102,23 +104,25 @@ class AttentionConfig:
 
     def _pack(self):
         """The struct without what differs from call to call."""
-        texts = (ctypes.c_char_p(self.method.encode()), ctypes.c_char_p(self.custom_source.encode()))
+        texts = tuple(ctypes.c_char_p(self._bytes(name)) for name in ("method", "custom_source"))
         self.__dict__["_texts"] = texts  # their memory lives as long as this
         addresses = [ctypes.cast(text, ctypes.c_void_p).value for text in texts]
         has_scale = self.scale is not None
         numbers = [self._number(name, float, "a number") for name in ("top_k", "top_p")]
         numbers.append(self._number("scale", float, "a number or None") if has_scale else 0.0)
         flags = [self._number(name, int, "a bool") for name in ("causal", "validate_lists")]
-        threads, kept = (self._number(name, operator.index, "an integer") for name in ("threads", "kept_bytes"))
+        threads, kept = self._integer("threads", 32), self._integer("kept_bytes", 64)
+        pairs = [number for name in ("dense_keys", "dense_rows", "mask_block") for number in self._pair(name)]
+        return _LAYOUT.pack(
+            CONFIG_SIZE, 0, *addresses, *numbers, 0, 0, 0, 0, *pairs, int(has_scale), *flags, threads,
+            int(self.tune == "first_use"), PRECISIONS.index(self.precision), kept)
+
+    def _bytes(self, name):
+        """A file's name may hold bytes that are no UTF-8 (os.fsdecode)."""
         try:
-            return _LAYOUT.pack(
-                CONFIG_SIZE, 0, *addresses, *numbers, 0, 0, 0, 0, *self.dense_keys, *self.dense_rows, *self.mask_block,
-                int(has_scale), *flags, threads, int(self.tune == "first_use"), PRECISIONS.index(self.precision), kept)
-        except struct.error:
-            raise ValueError("dense_keys, dense_rows, mask_block, kept_bytes, threads: expected integers of 64 bits, "
-                             f"and of 32 for threads, got {self.dense_keys}, {self.dense_rows}, {self.mask_block}, "
-                             f"{kept}, {threads}"
-                             ) from None
+            return getattr(self, name).encode(errors="surrogateescape")
+        except UnicodeEncodeError:
+            raise ValueError(f"{name}: expected text that UTF-8 can hold, got {getattr(self, name)!r}") from None
 
     def _number(self, name, kind, expected):
         value = getattr(self, name)
@@ -126,6 +130,20 @@ class AttentionConfig:
             return kind(value)
         except (TypeError, ValueError):
             raise TypeError(f"{name}: expected {expected}, got {value!r}") from None
+        except OverflowError:
+            raise ValueError(f"{name}: expected {expected}, got {value!r}, which is too large") from None
+
+    def _integer(self, name, bits):
+        value = self._number(name, operator.index, "an integer")
+        if not -1 << bits - 1 <= value < 1 << bits - 1:
+            raise ValueError(f"{name}: expected an integer of {bits} bits, got {value}")
+        return value
+
+    def _pair(self, name):
+        pair = getattr(self, name)
+        if not all(-1 << 63 <= value < 1 << 63 for value in pair):
+            raise ValueError(f"{name}: expected two integers of 64 bits, got {pair}")
+        return pair
 
 
 def _config_from(settings):
