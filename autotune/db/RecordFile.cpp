@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 #include <unistd.h>
 
@@ -35,6 +34,24 @@ int writeAll(int file, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(count));
   }
   return 0;
+}
+
+/// All of a file up to a size that no file of records has; an error number.
+int readAll(int file, std::string &text) {
+  constexpr std::size_t kStep = 1 << 16, kMost = std::size_t{256} << 20;
+  for (;;) {
+    const std::size_t begin = text.size();
+    if (begin > kMost)
+      return EFBIG;
+    text.resize(begin + kStep);
+    const ssize_t count = ::read(file, text.data() + begin, kStep);
+    const int error = errno;
+    text.resize(begin + static_cast<std::size_t>(count > 0 ? count : 0));
+    if (count == 0)
+      return 0;
+    if (count < 0 && error != EINTR)
+      return error;
+  }
 }
 
 /// Whether the last byte of the file is something else than a line's end.
@@ -89,10 +106,15 @@ Result<RecordFile> parseRecords(const std::string &text,
 }
 
 Result<RecordFile> readRecords(const std::string &path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream)
-    return Status(ErrorCode::IoError, path + ": cannot be read");
+  // Read to its end, since it may be a pipe.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return ioError(path, errno);
+  std::string text;
+  const int error = readAll(file, text);
+  ::close(file);
+  if (error != 0)
+    return ioError(path, error);
   return parseRecords(text, path);
 }
 

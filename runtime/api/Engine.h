@@ -14,6 +14,9 @@
 #include "spargejit/quantised.h"
 #include "spargejit/training.h"
 
+#include <exception>
+#include <new>
+
 namespace spargejit::api {
 
 /// Thread-safe. The functions mean what the public ones of the same name mean.
@@ -176,13 +179,20 @@ private:
   SingleFlight<std::string, autotune::TuningRecord> searches_;
 };
 
-/// What `use` makes of the process's engine, or why there is none.
+/// What `use` makes of the process's engine, or why there is none. What is
+/// thrown on the way becomes a failure as well, since callers test a Result.
 template <typename Use>
 auto withEngine(Use use) -> decltype(use(std::declval<Engine &>())) {
-  auto engine = Engine::process();
-  if (!engine.ok())
-    return engine.status();
-  return use(**engine);
+  try {
+    auto engine = Engine::process();
+    if (!engine.ok())
+      return engine.status();
+    return use(**engine);
+  } catch (const std::bad_alloc &) {
+    return Status(ErrorCode::OutOfResources, "no memory");
+  } catch (const std::exception &error) {
+    return Status(ErrorCode::Internal, error.what());
+  }
 }
 
 /// Engine::read() of the process's engine.

@@ -61,8 +61,15 @@ TEST_F(RecordFileTest, RefusesAFileOfAnotherKind) {
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.status().code(), ErrorCode::InvalidArgument);
   EXPECT_EQ(file.status().message().find(path() + ":1: expected"), 0u);
-  EXPECT_EQ(readRecords(folder_.file("none")).status().code(),
-            ErrorCode::IoError);
+  // What is no file, and what has no end.
+  for (const auto &[wrong, reason] :
+       {std::pair(folder_.file("none"), "No such file or directory"),
+        std::pair(std::string("/"), "Is a directory"),
+        std::pair(std::string("/dev/zero"), "File too large")}) {
+    Status status = readRecords(wrong).status();
+    EXPECT_EQ(status.code(), ErrorCode::IoError);
+    EXPECT_EQ(status.message(), wrong + ": " + reason);
+  }
   EXPECT_EQ(appendRecords("/dev/null/x", {}).code(), ErrorCode::IoError);
   EXPECT_EQ(appendRecords("/dev/full", {unit::randomRecord(random_)}).code(),
             ErrorCode::IoError);

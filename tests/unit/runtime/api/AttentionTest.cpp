@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <stdexcept>
 #include <vector>
 
 namespace spargejit::unit {
@@ -164,6 +165,17 @@ TEST(Attention, StaysInTheListsMemoryWhateverTheCountsSay) {
   Status status = run(trial);
   ASSERT_TRUE(status.ok()) << status.message();
   trial.expectReference(&mask);
+}
+
+TEST(Attention, WhatIsThrownInACallIsAFailureOfIt) {
+  Status status =
+      api::withEngine([](api::Engine &) -> Status { throw std::bad_alloc(); });
+  EXPECT_EQ(status.code(), ErrorCode::OutOfResources);
+  Result<Tensor> result = api::withEngine([](api::Engine &) -> Result<Tensor> {
+    throw std::runtime_error("nobody caught it");
+  });
+  EXPECT_EQ(result.status().code(), ErrorCode::Internal);
+  EXPECT_EQ(result.status().message(), "nobody caught it");
 }
 
 TEST(Attention, CompilesNothingAfterPrepareWhateverTheLength) {
