@@ -74,7 +74,8 @@ int writeAll(int file, std::string_view bytes) {
 
 FileBytes readFile(const std::string &path, std::int64_t mostBytes) {
   FileBytes file;
-  Descriptor opened(path, O_RDONLY);
+  // Else a pipe in a file's place would be waited for.
+  Descriptor opened(path, O_RDONLY | O_NONBLOCK);
   struct stat state{};
   if (opened.error() != 0)
     file.error = opened.error();

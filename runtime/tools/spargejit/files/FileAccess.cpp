@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -25,9 +26,16 @@ Status ioError(const std::string &path, const char *action, int error) {
 Result<InputFile> InputFile::open(const std::string &path) {
   InputFile result;
   result.path_ = path;
-  result.file_.reset(std::fopen(path.c_str(), "rb"));
-  if (!result.file_)
+  // Without waiting for the writer of a pipe, which is refused below.
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0)
     return ioError(path, "cannot be opened", errno);
+  result.file_.reset(::fdopen(file, "rb"));
+  if (!result.file_) {
+    const int error = errno;
+    ::close(file);
+    return ioError(path, "cannot be opened", error);
+  }
   struct stat info{};
   if (fstat(fileno(result.file_.get()), &info) != 0)
     return ioError(path, "cannot be examined", errno);

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -152,6 +153,10 @@ TEST_F(EntryFolderTest, TellsWhatCannotBeReadFromWhatIsDamaged) {
   fs::create_directory(manifest("a"));
   EXPECT_EQ(readEntry(place("a")).state, State::Unreadable);
   EXPECT_EQ(readEntry(place("b")).state, State::Absent);
+  // A pipe that nobody writes to is not waited for.
+  fs::remove(manifest("a"));
+  ASSERT_EQ(::mkfifo(manifest("a").c_str(), 0600), 0);
+  EXPECT_EQ(readEntry(place("a")).state, State::Unreadable);
 }
 
 /// Runs `body` in a child and returns how it ended.
