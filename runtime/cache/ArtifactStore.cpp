@@ -37,7 +37,9 @@ std::string ArtifactStore::places() const {
   if (!cacheFolder_.empty())
     text += fmt::format("{}kernel cache {}", text.empty() ? "" : ", ",
                         cacheFolder_);
-  return text.empty() ? "no pack (SPARGEJIT_PACK) and no kernel cache" : text;
+  return text.empty()
+             ? ", nor a pack (SPARGEJIT_PACK) or kernel cache to look in"
+             : " in " + text;
 }
 
 } // namespace spargejit::cache

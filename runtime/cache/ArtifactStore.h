@@ -29,7 +29,8 @@ public:
   }
   CompileClaim claim(const KernelKey &key) const { return disk_.claim(key); }
 
-  /// Where find() looks, for messages: "the pack /a and the kernel cache /b".
+  /// Where find() looks, for messages behind "there is no artifact":
+  /// " in pack /a, kernel cache /b".
   std::string places() const;
 
 private:

@@ -91,7 +91,7 @@ Result<KernelArtifact> CustomJit::compile(const Nvrtc &nvrtc,
   if (!settings_.jit)
     return Status(ErrorCode::ArtifactMissing,
                   fmt::format("compiling is switched off (SPARGEJIT_JIT=off) "
-                              "and there is no artifact of key {} in {}: a "
+                              "and there is no artifact of key {}{}: a "
                               "stage in CUDA C++ is compiled, and kept, when "
                               "it is first used with SPARGEJIT_JIT=on",
                               key.hex(), artifacts_.store().places()));

@@ -138,7 +138,7 @@ Result<KernelArtifact> KernelCompiler::compile(const cache::KernelKey &key,
     return Status(
         ErrorCode::ArtifactMissing,
         fmt::format("compiling is switched off (SPARGEJIT_JIT=off) and there "
-                    "is no artifact of key {} in {}; `{}` makes it",
+                    "is no artifact of key {}{}; `{}` makes it",
                     key.hex(), store().places(), compileCommand(spec)));
   if (!settings_.dumpFolder.empty())
     dumpStages(generator_, settings_.dumpFolder, key, spec, text);

@@ -121,7 +121,8 @@ TEST_F(HostJitTest, NeverCompilesWhenToldSo) {
             "(SPARGEJIT_JIT=off) and "
             "there is no artifact of key " +
                 key +
-                " in no pack (SPARGEJIT_PACK) and no kernel cache; `spargejit "
+                ", nor a pack (SPARGEJIT_PACK) or kernel cache to look in; "
+                "`spargejit "
                 "compile pool --arch host --dtype float32 "
                 "--head-dim 64 --set mask_block_kv=64 --set mask_block_q=64 -o "
                 "DIR` makes it");
