@@ -27,9 +27,6 @@ static_assert(SpargejitCpu == static_cast<int>(DeviceKind::Cpu) &&
               SpargejitCuda == static_cast<int>(DeviceKind::Cuda));
 static_assert(TensorView::kMaxRank == 4);
 
-/// Beyond it, what stands in front of a struct is no size.
-constexpr std::size_t kMaxStructSize = 65536;
-
 template <typename... Values>
 Status invalid(fmt::format_string<Values...> text, Values &&...values) {
   return {ErrorCode::InvalidArgument,

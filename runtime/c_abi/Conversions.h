@@ -41,6 +41,9 @@ struct CallConfig {
 /// for what AttentionConfig cannot hold.
 Status toConfig(const SpargejitConfig *config, CallConfig &to);
 
+/// Beyond it, what a caller gives for the size of a struct is none.
+inline constexpr std::size_t kMaxStructSize = 65536;
+
 /// Sizes of a struct in the first version and now.
 struct StructSizes {
   std::size_t first, known;

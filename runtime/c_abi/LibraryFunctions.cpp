@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 using namespace spargejit;
 using namespace spargejit::c_abi;
@@ -57,9 +58,14 @@ void spargejit_set_log_callback(void (*callback)(void *, std::int32_t,
 SpargejitStatus spargejit_init_config(SpargejitConfig *config, size_t size) {
   return guarded([&]() -> Status {
     constexpr StructSizes sizes = kSizesOf<SpargejitConfig>;
-    if (!config || size < sizes.first)
+    if (!config)
       return {ErrorCode::InvalidArgument,
-              "config: expected a struct and sizeof it, got less"};
+              "config: expected a struct, got null"};
+    if (size < sizes.first || size > kMaxStructSize)
+      return {ErrorCode::InvalidArgument, "size: expected sizeof the struct, " +
+                                              std::to_string(sizes.first) +
+                                              " or more, got " +
+                                              std::to_string(size)};
     // What a later version's struct has more is not given.
     std::memset(static_cast<void *>(config), 0, size);
     const SpargejitConfig known = defaults();

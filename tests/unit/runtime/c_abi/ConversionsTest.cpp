@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
 #include <thread>
 
 namespace spargejit::c_abi {
@@ -136,9 +137,14 @@ TEST(CAbiConfig, RefusesSizesThatNoVersionHad) {
   }
   CallConfig to;
   EXPECT_FALSE(toConfig(nullptr, to).ok());
-  EXPECT_NE(
-      spargejit_init_config(&config, offsetof(SpargejitConfig, keptBytes) - 8),
-      SpargejitOk);
+  for (std::size_t size : {offsetof(SpargejitConfig, keptBytes) - 8,
+                           std::size_t{1} << 20, ~std::size_t{0}}) {
+    EXPECT_EQ(spargejit_init_config(&config, size), SpargejitInvalidArgument);
+    EXPECT_NE(std::string(spargejit_last_error()).find(std::to_string(size)),
+              std::string::npos);
+  }
+  EXPECT_EQ(spargejit_init_config(nullptr, sizeof config),
+            SpargejitInvalidArgument);
 }
 
 /// A caller that was compiled before keptBytes was there.
