@@ -77,6 +77,12 @@ plan::ProblemClass problemClass(const KernelOptions &options) {
     failUsage("--dtype", fmt::format("expected bfloat16 or float16 with "
                                      "--precision {}, got float32",
                                      options.precision));
+  if (kind.isEightBit() && !isHost && kind.headDim != 64 &&
+      kind.headDim != 96 && kind.headDim != 128)
+    failUsage("--head-dim",
+              fmt::format("expected 64, 96 or 128 with --precision {} on {}, "
+                          "got {}",
+                          options.precision, options.arch, kind.headDim));
   return kind;
 }
 

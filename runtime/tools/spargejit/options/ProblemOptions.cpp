@@ -321,6 +321,11 @@ Result<PreparedProblem> prepareProblem(const ProblemOptions &options) {
   if (!inputs)
     return inputs.status();
   prepared.inputs = *std::move(inputs);
+  if (config.precision != Precision::Inputs &&
+      prepared.inputs.qView.dtype == DataType::Float32)
+    failUsage("--dtype", fmt::format("expected bfloat16 or float16 with "
+                                     "--precision {}, got float32",
+                                     options.precision));
   auto there = problem::inputsOn(prepared.inputs, deviceNamed(options.device));
   if (!there)
     return deviceFailure(there.status(), options.device);

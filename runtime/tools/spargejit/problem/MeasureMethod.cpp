@@ -102,9 +102,7 @@ Status timeMethod(const AttentionInputs &inputs, const AttentionConfig &config,
     if (!time)
       return time.status();
     measurement.msSelect = *time;
-    attend.method = "block_sparse";
-    attend.blockMask.reset();
-    attend.lists = &result.lists;
+    attend = configOverLists(config, result.lists);
   } else if (lists.status().code() != ErrorCode::InvalidArgument) {
     return lists.status();
   }
@@ -126,11 +124,7 @@ Status timeMethod(const AttentionInputs &inputs, const AttentionConfig &config,
 Status compareDense(const AttentionInputs &inputs,
                     const AttentionConfig &config, int repeat,
                     report::Progress &progress, Measurement &measurement) {
-  AttentionConfig denseConfig = config;
-  denseConfig.method = "dense";
-  denseConfig.blockMask.reset();
-  denseConfig.lists = nullptr;
-
+  const AttentionConfig denseConfig = configOfDense(config);
   progress.step("dense attention, first run", 1);
   Result<MethodResult> dense = runMethod(inputs, denseConfig);
   if (!dense)
@@ -184,6 +178,26 @@ Result<Tensor> poisonedOutput(DataType dtype,
 }
 
 } // namespace
+
+AttentionConfig configOverLists(const AttentionConfig &config,
+                                const BlockLists &lists) {
+  AttentionConfig attend = config;
+  attend.method = "block_sparse";
+  attend.customSource.clear();
+  attend.blockMask.reset();
+  attend.lists = &lists;
+  return attend;
+}
+
+AttentionConfig configOfDense(const AttentionConfig &config) {
+  AttentionConfig dense = config;
+  dense.method = "dense";
+  dense.customSource.clear();
+  dense.blockMask.reset();
+  dense.lists = nullptr;
+  dense.precision = Precision::Inputs;
+  return dense;
+}
 
 Result<MethodResult> resultOnHost(const MethodResult &result) {
   MethodResult host = result;

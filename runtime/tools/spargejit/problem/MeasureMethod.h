@@ -28,6 +28,15 @@ Result<MethodResult> resultOnHost(const MethodResult &result);
 Result<MethodResult> runMethod(const AttentionInputs &inputs,
                                const AttentionConfig &config);
 
+/// `config` for calls over lists that its method gave, in the same precision.
+/// The lists must outlive it.
+AttentionConfig configOverLists(const AttentionConfig &config,
+                                const BlockLists &lists);
+
+/// `config` for the dense attention that its method is compared with, in the
+/// inputs' type.
+AttentionConfig configOfDense(const AttentionConfig &config);
+
 struct Measurement {
   MethodResult result; ///< in host memory
   /// Median times in milliseconds; a method that selects nothing has no
@@ -44,7 +53,8 @@ struct Measurement {
 /// where a call does not wait, each of the `repeat` times is that of several
 /// calls and one wait, divided by their number. The dense output that errors
 /// refer to is float32 on the CPU, computed from the inputs as rounded to their
-/// dtype; on a GPU it is that of the inputs' dtype.
+/// dtype; on a GPU it is that of the inputs' dtype. Neither has a precision of
+/// eight bits.
 Result<Measurement> measureMethod(const AttentionInputs &inputs,
                                   const AttentionConfig &config, int repeat,
                                   bool compare, report::Progress &progress);
