@@ -22,6 +22,10 @@ bool hasNoRows(const AttentionProblem &problem) {
   return problem.batch == 0 || problem.qLen == 0;
 }
 
+const TensorView *orNull(const std::optional<TensorView> &view) {
+  return view ? &*view : nullptr;
+}
+
 Status validateLse(const MethodPlan &plan, const CallTensors &tensors,
                    const AttentionConfig &config) {
   bool given = std::any_of(plan.values.begin(), plan.values.end(),
@@ -315,7 +319,11 @@ Status Engine::useListMemory(Call &call, const BlockLists &lists) const {
        {std::pair(&indices, kNames.indices), std::pair(&counts, kNames.counts)})
     for (auto [name, input] :
          {std::pair("q", call.tensors.q), std::pair("k", call.tensors.k),
-          std::pair("v", call.tensors.v)})
+          std::pair("v", call.tensors.v), std::pair("o", call.tensors.o),
+          std::pair("lse", call.tensors.lse),
+          std::pair("config.topKByHead", orNull(call.config.topKByHead)),
+          std::pair("config.topPByHead", orNull(call.config.topPByHead)),
+          std::pair("config.blockMask", orNull(call.config.blockMask))})
       if (checks.ok())
         checkApart(checks, viewName, *view, name, input);
   call.listMemory = &lists;
@@ -374,9 +382,7 @@ Status Engine::read(const TensorView &view, void *to) {
 Result<Tensor> Engine::copy(const TensorView &dense, Device device) {
   const std::vector<std::int64_t> sizes(dense.sizes.begin(),
                                         dense.sizes.begin() + dense.rank);
-  Result<Tensor> result = device.kind == DeviceKind::Cpu
-                              ? Tensor::allocate(dense.dtype, sizes)
-                              : allocate(dense.dtype, sizes, device);
+  Result<Tensor> result = allocate(dense.dtype, sizes, device);
   if (!result.ok())
     return result;
   const TensorView &to = result->view();
@@ -405,7 +411,8 @@ Result<Tensor> Engine::copy(const TensorView &dense, Device device) {
 
 Status Engine::synchronise(Device device) {
   auto entry = devices_.find(device);
-  return entry.ok() ? (*entry)->device->synchronise() : entry.status();
+  return entry.ok() ? (*entry)->device->synchronise()
+                    : Status(entry.status()).withContext("device");
 }
 
 Result<Engine *> Engine::process() {
@@ -419,8 +426,7 @@ Result<Engine *> Engine::process() {
 }
 
 Status readOnProcess(const TensorView &view, void *to) {
-  auto engine = Engine::process();
-  return engine.ok() ? (*engine)->read(view, to) : engine.status();
+  return withEngine([&](Engine &engine) { return engine.read(view, to); });
 }
 
 } // namespace spargejit::api
@@ -434,7 +440,7 @@ Result<Tensor> Tensor::allocate(DataType dtype,
                                 const std::vector<std::int64_t> &sizes,
                                 Device device) {
   // Memory of the CPU needs no engine, which may not be had.
-  if (device.kind == DeviceKind::Cpu)
+  if (device == Device{})
     return allocate(dtype, sizes);
   return withEngine(
       [&](Engine &engine) { return engine.allocate(dtype, sizes, device); });
@@ -448,8 +454,7 @@ Result<Tensor> Tensor::copyTo(Device device) const {
 }
 
 Status synchronise(Device device) {
-  auto engine = Engine::process();
-  return engine.ok() ? (*engine)->synchronise(device) : engine.status();
+  return withEngine([&](Engine &engine) { return engine.synchronise(device); });
 }
 
 Result<Tensor> attention(const TensorView &q, const TensorView &k,

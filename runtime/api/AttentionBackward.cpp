@@ -84,9 +84,6 @@ Result<Engine::PassPlans> Engine::findPassPlans(Call &call) {
                    "config.precision: expected inputs in a backward pass, for "
                    "no kernel of gradients reads eight bits, got {}",
                    precisionName(call.config.precision));
-  checks.that(call.config.keptBytes >= 0,
-              "config.keptBytes: expected at least 0, got {}",
-              call.config.keptBytes);
   if (!checks.ok())
     return std::move(checks).status();
   auto forward = findPlan(call);

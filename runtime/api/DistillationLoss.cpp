@@ -44,8 +44,7 @@ void checkElements(Checks &checks, const char *name, const TensorView &view,
   checks.that(view.rank == like.rank && view.sizes == like.sizes,
               "{}.sizes: expected [{}] as in student, got [{}]", name,
               fmt::join(sizesOf(like), ", "), fmt::join(sizesOf(view), ", "));
-  checks.that(view.device == like.device,
-              "{}.device: expected the device of student, got another", name);
+  checkDevice(checks, name, view, like.device, "student");
 }
 
 Status validate(const TensorView &loss, const TensorView *gradient,
@@ -68,13 +67,16 @@ Status validate(const TensorView &loss, const TensorView *gradient,
     if (!isInPlace)
       checkApart(checks, "gradient", *gradient, "student", &student);
   }
+  checks.that(loss.rank >= 0 && loss.rank <= TensorView::kMaxRank,
+              "loss.rank: expected 0 to {}, got {}", TensorView::kMaxRank,
+              loss.rank);
   if (checks.ok())
     checkView(checks, "loss", loss, loss.rank, "one element", MemoryUse::Used);
-  checks.that(loss.dtype == DataType::Float32 && loss.elementCount() == 1,
-              "loss: expected one float32, got {} elements of {}",
-              loss.elementCount(), dataTypeName(loss.dtype));
-  checks.that(loss.device == student.device,
-              "loss.device: expected the device of student, got another");
+  if (checks.ok())
+    checks.that(loss.dtype == DataType::Float32 && loss.elementCount() == 1,
+                "loss: expected one float32, got {} elements of {}",
+                loss.elementCount(), dataTypeName(loss.dtype));
+  checkDevice(checks, "loss", loss, student.device, "student");
   if (checks.ok()) {
     checkApart(checks, "loss", loss, "student", &student);
     checkApart(checks, "loss", loss, "teacher", &teacher);
@@ -83,6 +85,7 @@ Status validate(const TensorView &loss, const TensorView *gradient,
   checks.that(std::isfinite(static_cast<float>(config.lossScale)),
               "config.lossScale: expected a finite float32, got {}",
               config.lossScale);
+  checkThreads(checks, config.threads);
   return std::move(checks).status();
 }
 

@@ -61,6 +61,14 @@ AttentionConfig roundingConfig(const AttentionConfig &config) {
   return settings;
 }
 
+Status checkCanRound(const TensorView &q) {
+  Checks checks;
+  checks.supported(q.dtype != DataType::Float32,
+                   "q.dtype: expected bfloat16 or float16, since no kernel "
+                   "rounds float32 to eight bits, got float32");
+  return std::move(checks).status();
+}
+
 /// Shape, type and place of what is written.
 Status checkRounded(const QuantisedTensors &into, const CallTensors &inputs,
                     const AttentionProblem &problem) {
@@ -100,6 +108,8 @@ Result<QuantisedTensors> Engine::quantise(const TensorView &q,
                                           const TensorView &k,
                                           const TensorView &v,
                                           const AttentionConfig &config) {
+  if (Status status = checkCanRound(q); !status)
+    return status;
   const AttentionConfig settings = roundingConfig(config);
   auto call = begin({&q, &k, &v}, settings, MemoryUse::Used);
   if (!call.ok())
@@ -121,6 +131,8 @@ Result<QuantisedTensors> Engine::quantise(const TensorView &q,
 Status Engine::quantiseInto(const QuantisedTensors &into, const TensorView &q,
                             const TensorView &k, const TensorView &v,
                             const AttentionConfig &config) {
+  if (Status status = checkCanRound(q); !status)
+    return status;
   const AttentionConfig settings = roundingConfig(config);
   auto call = begin({&q, &k, &v}, settings, MemoryUse::Used);
   if (!call.ok())
@@ -199,10 +211,14 @@ Status Engine::attentionQuantisedInto(const TensorView &o,
   auto call = beginQuantised(tensors, config, outputs);
   if (!call.ok())
     return call.status();
+  Checks checks;
+  checks.that(o.dtype == DataType::BFloat16 || o.dtype == DataType::Float16,
+              "o.dtype: expected bfloat16 or float16, got {}",
+              dataTypeName(o.dtype));
+  if (!checks.ok())
+    return std::move(checks).status();
   call->tensors.o = &o;
   call->problem.kind.dtype = o.dtype;
-  if (Status status = validatePrecision(call->problem, config); !status)
-    return status;
   return run(*call, outputs.lists);
 }
 

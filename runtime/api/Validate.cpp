@@ -70,9 +70,14 @@ void checkSettings(Checks &checks, const AttentionConfig &config) {
   double scale = config.softmaxScale.value_or(1);
   checks.that(std::isfinite(static_cast<float>(scale)),
               "config.softmaxScale: expected a finite float32, got {}", scale);
-  checks.that(config.threads >= 0,
-              "config.threads: expected 0 (all) or more, got {}",
-              config.threads);
+  checkThreads(checks, config.threads);
+  checks.that(config.keptBytes >= 0,
+              "config.keptBytes: expected at least 0, got {}",
+              config.keptBytes);
+  checks.that(config.tune == TuneMode::Off ||
+                  config.tune == TuneMode::OnFirstUse,
+              "config.tune: expected a TuneMode, got the number {}",
+              static_cast<int>(config.tune));
 }
 
 /// Values by head: float32 [1], [qHeads] or [batch, qHeads].
@@ -140,9 +145,10 @@ AttentionProblem makeProblem(const TensorView &q, const TensorView &k,
 void checkApartFromInputs(Checks &checks, const char *name,
                           const TensorView &view, const CallTensors &tensors,
                           const AttentionConfig &config) {
-  checkApart(checks, name, view, "q", tensors.q);
-  checkApart(checks, name, view, "k", tensors.k);
-  checkApart(checks, name, view, "v", tensors.v);
+  const bool areRounded = tensors.eightQ != nullptr;
+  checkApart(checks, name, view, areRounded ? "tensors.q" : "q", tensors.q);
+  checkApart(checks, name, view, areRounded ? "tensors.k" : "k", tensors.k);
+  checkApart(checks, name, view, areRounded ? "tensors.v" : "v", tensors.v);
   checkApart(checks, name, view, "tensors.vScales", tensors.vScales);
   for (auto [other, values] :
        {std::pair("config.topKByHead", &config.topKByHead),

@@ -14,9 +14,12 @@ namespace spargejit::api {
 namespace {
 
 std::string deviceName(Device device) {
-  return device.kind == DeviceKind::Cpu
-             ? "cpu"
-             : fmt::format("cuda:{}", device.ordinal);
+  if (device == Device{})
+    return "cpu";
+  const char *kind = device.kind == DeviceKind::Cpu    ? "cpu"
+                     : device.kind == DeviceKind::Cuda ? "cuda"
+                                                       : "(no DeviceKind)";
+  return fmt::format("{}:{}", kind, device.ordinal);
 }
 
 /// True when every element's offset fits 63 bits.
@@ -35,6 +38,20 @@ bool offsetsFit(const TensorView &view) {
       return false;
   }
   return true;
+}
+
+/// True when the elements are few enough for every sum and product of their
+/// number that a call forms; strides of 0 make many of little memory.
+bool elementsFit(const TensorView &view) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  std::int64_t count = 1;
+  bool fits = true;
+  for (std::int64_t size : sizesOf(view)) {
+    if (size == 0)
+      return true;
+    fits &= !__builtin_mul_overflow(count, size, &count) && count < kMost;
+  }
+  return fits;
 }
 
 } // namespace
@@ -59,6 +76,9 @@ void checkView(Checks &checks, const char *name, const TensorView &view,
   for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i)
     checks.that(view.sizes[i] >= 0, "{}.sizes[{}]: expected 0 or more, got {}",
                 name, i, view.sizes[i]);
+  checks.that(elementsFit(view),
+              "{}.sizes: expected fewer than 2^60 elements, got sizes [{}]",
+              name, fmt::join(sizesOf(view), ", "));
   checks.that(offsetsFit(view),
               "{}.strides: expected offsets of less than 2^63 bytes, got sizes "
               "[{}] and strides [{}]",
@@ -76,11 +96,11 @@ void checkView(Checks &checks, const char *name, const TensorView &view,
 }
 
 void checkDevice(Checks &checks, const char *name, const TensorView &view,
-                 Device expected) {
+                 Device expected, const char *like) {
   // The names are made on failure only: this runs on every call.
   if (view.device != expected)
-    checks.that(false, "{}.device: expected {} as q, got {}", name,
-                deviceName(expected), deviceName(view.device));
+    checks.that(false, "{}.device: expected {} as {}, got {}", name,
+                deviceName(expected), like, deviceName(view.device));
 }
 
 void checkLastStride(Checks &checks, const char *name, const TensorView &view) {
@@ -120,6 +140,11 @@ void checkApart(Checks &checks, const char *name, const TensorView &view,
   checks.that(!other || !viewsOverlap(view, *other),
               "{}: expected memory apart from {}, got an overlap", name,
               otherName);
+}
+
+void checkThreads(Checks &checks, int threads) {
+  checks.that(threads >= 0, "config.threads: expected 0 (all) or more, got {}",
+              threads);
 }
 
 } // namespace spargejit::api

@@ -21,9 +21,9 @@ std::span<const std::int64_t> stridesOf(const TensorView &view);
 void checkView(Checks &checks, const char *name, const TensorView &view,
                int rank, const char *shape, MemoryUse use);
 
-/// The view is on `expected`, where the argument q is.
+/// The view is on `expected`, where the argument `like` is.
 void checkDevice(Checks &checks, const char *name, const TensorView &view,
-                 Device expected);
+                 Device expected, const char *like = "q");
 
 /// The last dimension has stride 1.
 void checkLastStride(Checks &checks, const char *name, const TensorView &view);
@@ -43,5 +43,8 @@ void checkDistinct(Checks &checks, const char *name, const TensorView &view);
 /// The view shares no memory with `other` (null: nothing to check).
 void checkApart(Checks &checks, const char *name, const TensorView &view,
                 const char *otherName, const TensorView *other);
+
+/// A config's number of CPU threads.
+void checkThreads(Checks &checks, int threads);
 
 } // namespace spargejit::api

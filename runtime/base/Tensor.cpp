@@ -90,8 +90,12 @@ TensorView TensorView::strided(void *data, DataType dtype,
 }
 
 TensorView TensorView::transposed(int a, int b) const {
-  assert(a >= 0 && a < rank && b >= 0 && b < rank && "no such dimension");
   TensorView view = *this;
+  const int known = std::min(rank, kMaxRank);
+  if (std::min(a, b) < 0 || std::max(a, b) >= known) {
+    view.rank = -1; // no call accepts it
+    return view;
+  }
   std::swap(view.sizes[a], view.sizes[b]);
   std::swap(view.strides[a], view.strides[b]);
   return view;
@@ -111,6 +115,10 @@ Result<std::int64_t> tensorBytes(DataType dtype,
                   fmt::format("sizes: expected at most {} dimensions, got {}",
                               TensorView::kMaxRank, sizes.size()));
   auto bytes = static_cast<std::int64_t>(dataTypeSize(dtype));
+  if (bytes == 0)
+    return Status(ErrorCode::InvalidArgument,
+                  fmt::format("dtype: expected a DataType, got the number {}",
+                              static_cast<int>(dtype)));
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] < 0)
       return Status(

@@ -206,6 +206,29 @@ TEST_P(DistillationLoss, NamesWhatIsWrong) {
   EXPECT_TRUE(failedWith(
       distillationLoss(loss, nullptr, student, teacher, {.lossScale = NAN}),
       ErrorCode::InvalidArgument, {"config.lossScale"}));
+  EXPECT_TRUE(failedWith(
+      distillationLoss(loss, nullptr, student, teacher, {.threads = -1}),
+      ErrorCode::InvalidArgument, {"config.threads", "-1"}));
+  // Ranks beyond those that a view has places for, which would be read.
+  for (const int rank : {-1, 5, 1 << 30}) {
+    TensorView wrong = loss;
+    wrong.rank = rank;
+    EXPECT_TRUE(failedWith(distillationLoss(wrong, nullptr, student, teacher),
+                           ErrorCode::InvalidArgument,
+                           {"loss.rank", std::to_string(rank)}));
+  }
+  TensorView elsewhere = loss;
+  elsewhere.device.ordinal += 1;
+  EXPECT_TRUE(failedWith(distillationLoss(elsewhere, nullptr, student, teacher),
+                         ErrorCode::InvalidArgument,
+                         {"loss.device", "as student"}));
+  // Elements whose number wraps around to none.
+  TensorView many = student;
+  many.rank = 3;
+  many.sizes = {std::int64_t{1} << 32, std::int64_t{1} << 32, 64};
+  many.strides = {0, 0, 1};
+  EXPECT_TRUE(failedWith(distillationLoss(loss, nullptr, many, many),
+                         ErrorCode::InvalidArgument, {"student.sizes"}));
 }
 
 } // namespace

@@ -332,6 +332,17 @@ TEST_P(EightBits, WhatIsNotThereIsRefused) {
   EXPECT_TRUE(refuses(quantiseInto(wrong, trial.q.view(), trial.k.view(),
                                    trial.v.view(), trial.config),
                       ErrorCode::InvalidArgument, {"into.q", "into.k"}));
+  EXPECT_TRUE(
+      refuses(quantise(wide[1], wide[2], wide[3], trial.config).status(),
+              ErrorCode::Unsupported, {"q.dtype", "rounds", "float32"}));
+  // What is written: another type, and memory that is read.
+  EXPECT_TRUE(refuses(attentionQuantisedInto(wide[0], *made, trial.config),
+                      ErrorCode::InvalidArgument,
+                      {"o.dtype", "float16", "float32"}));
+  TensorView overlapping = trial.o.view();
+  overlapping.data = made->v.view().data;
+  EXPECT_TRUE(refuses(attentionQuantisedInto(overlapping, *made, trial.config),
+                      ErrorCode::InvalidArgument, {"o: ", "tensors.v"}));
 }
 
 TEST_P(EightBits, OtherHeadDimensionsAreRefused) {

@@ -4,6 +4,7 @@
 #include "runtime/api/device/DeviceTable.h"
 
 #include "autotune/db/ShippedRecords.h"
+#include "runtime/api/Checks.h"
 #include "runtime/api/device/CudaDevice.h"
 #include "runtime/api/device/HostDevice.h"
 #include "runtime/base/Log.h"
@@ -56,8 +57,17 @@ DeviceTable::tuningTable(const Target &target,
 }
 
 Result<DeviceTable::Entry *> DeviceTable::find(Device device) {
-  if (device.kind == DeviceKind::Cpu)
+  if (device.kind == DeviceKind::Cpu && device.ordinal == 0)
     return &host_;
+  Checks checks;
+  checks.that(device.kind != DeviceKind::Cpu,
+              "expected ordinal 0, since there is one CPU, got {}",
+              device.ordinal);
+  checks.that(device.kind == DeviceKind::Cpu || device.kind == DeviceKind::Cuda,
+              "expected a DeviceKind, got the number {}",
+              static_cast<int>(device.kind));
+  if (!checks.ok())
+    return std::move(checks).status();
   std::lock_guard lock(mutex_);
   auto it = cuda_.find(device.ordinal);
   if (it != cuda_.end())

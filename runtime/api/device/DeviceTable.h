@@ -40,7 +40,7 @@ public:
   /// are opened at the first use; one that does not open is tried again at the
   /// next.
   /// Errors: Unsupported without a driver, or for a GPU without kernels here;
-  /// InvalidArgument for a GPU that is not there; DriverError.
+  /// InvalidArgument for a device that is not there; DriverError.
   Result<Entry *> find(Device device);
 
 private:

@@ -68,7 +68,8 @@ struct TensorView {
 
   /// The view with dimensions a and b exchanged: [batch, length, heads, dim]
   /// memory becomes [batch, heads, length, dim] by transposed(1, 2). Copies
-  /// nothing.
+  /// nothing. With a dimension that is not there, a view that every call
+  /// refuses.
   SPARGEJIT_API TensorView transposed(int a, int b) const;
 
   /// Product of the sizes.

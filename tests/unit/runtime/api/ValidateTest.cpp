@@ -235,6 +235,80 @@ TEST_F(Validate, ChecksTheSettings) {
                 "config.maskBlockKv: expected 16, 32, 64 or 128, got 0");
   expectFailure([](auto &c) { c.config.threads = -1; },
                 "config.threads: expected 0 (all) or more, got -1");
+  expectFailure([](auto &c) { c.config.keptBytes = -1; },
+                "config.keptBytes: expected at least 0, got -1");
+  expectFailure([](auto &c) { c.config.tune = static_cast<TuneMode>(7); },
+                "config.tune: expected a TuneMode, got the number 7");
+}
+
+TEST_F(Validate, ChecksTheDevice) {
+  auto moved = [](GoodCall &call, Device device) {
+    for (TensorView *view : {&call.q, &call.k, &call.v, &call.o, &call.lse})
+      view->device = device;
+  };
+  expectFailure([&](auto &c) { moved(c, {DeviceKind::Cpu, 1}); },
+                "q.device: expected ordinal 0, since there is one CPU, got 1");
+  expectFailure([&](auto &c) { moved(c, {DeviceKind::Cpu, -1}); },
+                "q.device: expected ordinal 0, since there is one CPU, got -1");
+  expectFailure([&](auto &c) { moved(c, {static_cast<DeviceKind>(9), 0}); },
+                "q.device: expected a DeviceKind, got the number 9");
+  expectFailure([](auto &c) { c.k.device.ordinal = 1; },
+                "k.device: expected cpu as q, got cpu:1");
+}
+
+/// Strides of 0 make more elements than can be counted of a few bytes.
+TEST_F(Validate, RefusesMoreElementsThanCanBeCounted) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 32;
+  expectFailure(
+      [](auto &c) {
+        for (TensorView *view : {&c.q, &c.k, &c.v}) {
+          view->sizes = {kMany, 2, kMany, 16};
+          view->strides = {0, 0, 0, 1};
+        }
+      },
+      "q.sizes: expected fewer than 2^60 elements, got sizes [4294967296, 2, "
+      "4294967296, 16]");
+  // None, however large the other sizes are.
+  GoodCall none;
+  for (TensorView *view : {&none.q, &none.o})
+    view->sizes = {0, 4, kMany * (kMany / 4), 16};
+  none.lse.sizes = {0, 4, kMany * (kMany / 4)};
+  for (TensorView *view : {&none.k, &none.v})
+    view->sizes[0] = 0;
+  none.q.strides = {0, 0, 0, 1};
+  none.o.strides = {0, 0, 0, 1};
+  none.lse.strides = {0, 0, 0};
+  EXPECT_EQ(run(none).message(), "");
+}
+
+TEST_F(Validate, RefusesListMemoryThatOverlapsTheCall) {
+  GoodCall call;
+  call.config.method = "spargeattention2";
+  AttentionForward into;
+  auto borrow = [](void *memory) {
+    return std::shared_ptr<void>(std::shared_ptr<void>(), memory);
+  };
+  into.o = Tensor::adopt(borrow(call.oData.data()), DataType::Float32,
+                         {2, 4, 130, 16});
+  into.lse = Tensor::adopt(borrow(call.lseData.data()), DataType::Float32,
+                           {2, 4, 130});
+  into.lists = call.lists;
+  auto expectOverlap = [&](float *memory, const std::string &name) {
+    into.lists.indices =
+        Tensor::adopt(borrow(memory), DataType::Int32, {2, 4, 3, 7});
+    EXPECT_EQ(
+        engine_.attentionForwardInto(into, call.q, call.k, call.v, call.config)
+            .message(),
+        "into.lists.indices: expected memory apart from " + name +
+            ", got an overlap");
+  };
+  expectOverlap(call.oData.data(), "o");
+  expectOverlap(call.lseData.data(), "lse");
+  expectOverlap(call.vData.data(), "v");
+  std::vector<float> shares(2 * 4 * 3 * 7, 0.5f);
+  call.config.topKByHead =
+      TensorView::contiguous(shares.data(), DataType::Float32, {4});
+  expectOverlap(shares.data(), "config.topKByHead");
 }
 
 TEST_F(Validate, ChecksValuesByHead) {

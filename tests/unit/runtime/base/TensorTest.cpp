@@ -30,6 +30,18 @@ TEST(TensorView, TransposedExchangesSizesAndStrides) {
   EXPECT_EQ(view.strides, (Four{60, 5, 20, 1}));
 }
 
+TEST(TensorView, TransposedNeedsDimensionsThatAreThere) {
+  const TensorView view =
+      TensorView::contiguous(nullptr, DataType::Float32, {2, 3, 4});
+  EXPECT_EQ(view.transposed(0, 3).rank, -1);
+  EXPECT_EQ(view.transposed(-1, 1).rank, -1);
+  EXPECT_EQ(view.transposed(1 << 30, 0).rank, -1);
+  EXPECT_EQ(TensorView::contiguous(nullptr, DataType::Float32, {1, 2, 3, 4, 5})
+                .transposed(0, 4)
+                .rank,
+            -1);
+}
+
 TEST(TensorView, OfZeroSizeHasNoElements) {
   EXPECT_EQ(TensorView::contiguous(nullptr, DataType::Float32, {2, 0, 4})
                 .elementCount(),
@@ -75,6 +87,11 @@ TEST(Tensor, RefusesSizesThatCannotBe) {
   EXPECT_EQ(negative.status().message(),
             "sizes[1]: expected 0 or more, got -1");
 
+  auto dtype = Tensor::allocate(static_cast<DataType>(77), {4});
+  ASSERT_FALSE(dtype.ok());
+  EXPECT_EQ(dtype.status().code(), ErrorCode::InvalidArgument);
+  EXPECT_EQ(dtype.status().message(),
+            "dtype: expected a DataType, got the number 77");
   auto rank = Tensor::allocate(DataType::Float32, {1, 1, 1, 1, 1});
   ASSERT_FALSE(rank.ok());
   EXPECT_EQ(rank.status().message(),
