@@ -180,7 +180,8 @@ def quantise(q, k, v, config=None, *, out=None, stream=None, **settings):
 
 def attention_quantised(tensors, config=None, *, out=None, lists=None, block_mask=None, stream=None, **settings):
     """attention() of a Quantised, with a `precision` of eight bits and a method that
-    selects nothing: "dense", or "block_sparse" with lists or a mask."""
+    selects nothing: "dense", or "block_sparse" with lists or a mask. In NumPy a result in
+    bfloat16 is uint16 with its bits; `out` may be of ml_dtypes.bfloat16."""
     config = config_of(config, settings)
     _check_quantised("tensors", tensors)
     frame = Frame(tensors.q, name="tensors.q")
