@@ -332,17 +332,31 @@ TEST_P(EightBits, WhatIsNotThereIsRefused) {
   EXPECT_TRUE(refuses(quantiseInto(wrong, trial.q.view(), trial.k.view(),
                                    trial.v.view(), trial.config),
                       ErrorCode::InvalidArgument, {"into.q", "into.k"}));
-  EXPECT_TRUE(
-      refuses(quantise(wide[1], wide[2], wide[3], trial.config).status(),
-              ErrorCode::Unsupported, {"q.dtype", "rounds", "float32"}));
-  // What is written: another type, and memory that is read.
-  EXPECT_TRUE(refuses(attentionQuantisedInto(wide[0], *made, trial.config),
-                      ErrorCode::InvalidArgument,
-                      {"o.dtype", "float16", "float32"}));
-  TensorView overlapping = trial.o.view();
-  overlapping.data = made->v.view().data;
-  EXPECT_TRUE(refuses(attentionQuantisedInto(overlapping, *made, trial.config),
-                      ErrorCode::InvalidArgument, {"o: ", "tensors.v"}));
+}
+
+TEST_P(EightBits, OutputsThatDoNotFitAreRefused) {
+  EightBitTrial trial(backend(),
+                      {.dtype = DataType::BFloat16, .qLen = 70, .kvLen = 70},
+                      Precision::Fp8Fast, random);
+  for (TestTensor *tensor : {&trial.q, &trial.k, &trial.v, &trial.o})
+    tensor->upload();
+  const auto made =
+      quantise(trial.q.view(), trial.k.view(), trial.v.view(), trial.config);
+  ASSERT_TRUE(succeeded(made.status()));
+  TensorView o = trial.o.view();
+  o.dtype = DataType::Float32;
+  EXPECT_TRUE(failedWith(attentionQuantisedInto(o, *made, trial.config),
+                         ErrorCode::InvalidArgument,
+                         {"o.dtype", "float16", "float32"}));
+  o = trial.o.view();
+  o.data = made->v.view().data;
+  EXPECT_TRUE(failedWith(attentionQuantisedInto(o, *made, trial.config),
+                         ErrorCode::InvalidArgument, {"o: ", "tensors.v"}));
+  TensorView q = trial.q.view();
+  q.dtype = DataType::Float32;
+  EXPECT_TRUE(failedWith(
+      quantise(q, trial.k.view(), trial.v.view(), trial.config).status(),
+      ErrorCode::Unsupported, {"q.dtype", "rounds", "float32"}));
 }
 
 TEST_P(EightBits, OtherHeadDimensionsAreRefused) {

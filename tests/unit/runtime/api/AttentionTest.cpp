@@ -4,6 +4,7 @@
 // small shapes (tests/numerics has the tables).
 #include "kernels_ir/embed/EmbeddedTexts.h"
 #include "runtime/api/Engine.h"
+#include "runtime/base/DataTypeConversion.h"
 #include "runtime/jit/CodeGenerator.h"
 #include "spargejit/spargejit.h"
 #include "tests/numerics/harness/Sanitized.h"
@@ -14,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -165,6 +167,44 @@ TEST(Attention, StaysInTheListsMemoryWhateverTheCountsSay) {
   Status status = run(trial);
   ASSERT_TRUE(status.ok()) << status.message();
   trial.expectReference(&mask);
+}
+
+/// Whose peaks have no finite reciprocal: 2^-130 and the like are subnormal.
+TEST(Attention, RoundsTinyValuesInEightBits) {
+  reference::Random random = numerics::randomForTest();
+  constexpr std::int64_t kLength = 130, kDim = 64;
+  auto draw = [&](double size) {
+    std::vector<std::uint16_t> values(kLength * kDim);
+    for (std::uint16_t &value : values)
+      value = bfloat16FromFloat(
+          static_cast<float>(size * (0.5 + random.uniform())));
+    return values;
+  };
+  for (const auto &[qSize, kSize, vSize] :
+       {std::array{0x1p-130, 1.0, 1.0}, std::array{1.0, 0x1p-130, 1.0},
+        std::array{0x1p-130, 0x1p-130, 1.0}, std::array{1.0, 1.0, 0x1p-130},
+        std::array{1.0, 1.0, 0x1p-118}}) {
+    auto q = draw(qSize), k = draw(kSize), v = draw(vSize);
+    auto view = [](std::vector<std::uint16_t> &data) {
+      return TensorView::contiguous(data.data(), DataType::BFloat16,
+                                    {1, 1, kLength, kDim});
+    };
+    AttentionConfig config;
+    config.method = "dense";
+    config.precision = Precision::Fp8Exact;
+    auto o = attention(view(q), view(k), view(v), config);
+    ASSERT_TRUE(o.ok()) << o.status().message();
+    // Means of v, which is within a factor of 3 of its size; at most so much
+    // for one so small.
+    for (std::int64_t i = 0; i < kLength * kDim; ++i) {
+      const double found = floatFromBfloat16(o->data<std::uint16_t>()[i]);
+      if (vSize < 1)
+        ASSERT_TRUE(found >= 0 && found < 1.5 * vSize) << found << " at " << i;
+      else
+        ASSERT_TRUE(found > 0.5 * vSize && found < 1.5 * vSize)
+            << found << " at " << i << ", sizes " << qSize << " " << kSize;
+    }
+  }
 }
 
 TEST(Attention, WhatIsThrownInACallIsAFailureOfIt) {
