@@ -207,8 +207,11 @@ private:
   LogicalResult emit(tile::SumRowsOp op);
   LogicalResult emit(tile::PeakRowsOp op);
   Value isAligned(const View &view);
+  Value addProduct(const View &a, const View &b, Value row, Value column,
+                   Value columns, bool isAligned, Value sum);
   Value dotLanes(const View &a, const View &b, Value row, int64_t columns,
                  bool isAligned);
+  LogicalResult emit(tile::PrefetchRowsOp op);
   LogicalResult emit(tile::RowDotsOp op);
   Value movesWhole(const View &view, Value first, int64_t perLane);
   Registers loadTogether(Type element, Value pointer, int64_t perLane);

@@ -28,6 +28,19 @@ LogicalResult SumRowsOp::verify() {
   return success();
 }
 
+LogicalResult PrefetchRowsOp::verify() {
+  if (getView().getType().getRank() != 2) // C1
+    return emitOpError() << "expects a view of rank 2, got "
+                         << getView().getType();
+  if (std::optional<int64_t> count = getFixed(getCount());
+      count && (*count < 1 || *count % 32 != 0)) // C2
+    return emitOpError() << "expects a multiple of 32 rows, got " << *count;
+  if (std::optional<int64_t> columns = getFixed(getColumns());
+      columns && *columns < 1) // C2
+    return emitOpError() << "expects at least one column, got " << *columns;
+  return success();
+}
+
 LogicalResult RowDotsOp::verify() {
   ViewType a = getA().getType();
   Type element = a.getElementType();

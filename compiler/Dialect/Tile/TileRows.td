@@ -43,6 +43,23 @@ def Tile_RowDotsOp : Tile_Op<"row_dots", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def Tile_PrefetchRowsOp : Tile_Op<"prefetch_rows"> {
+  let summary = "Brings neighbouring rows of a view nearer";
+  let description = [{
+    Asks the second-level cache for columns 0 to `columns` - 1 of the rows row to row +
+    count - 1, as far as the view has them. Nothing waits for it.
+
+    C1: the view has rank 2.
+    C2: the count, where fixed, is a multiple of 32, and the columns are at least 1.
+  }];
+  let arguments = (ins Tile_ViewType:$view, Index:$row, Tile_SizesAttr:$count, Tile_SizesAttr:$columns);
+  let assemblyFormat = [{
+    $view `[` $row `]` `rows` custom<Size>($count) `columns` custom<Size>($columns) attr-dict
+    `:` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_LoadRunOp : Tile_Op<"load_run", [MemoryEffects<[MemRead]>]> {
   let summary = "Reads neighbouring elements of a vector view, zeros beyond the end";
   let description = [{

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Verifiers of TileTeams.td.
+#include "compiler/Dialect/Tile/TileAsync.h"
 #include "compiler/Dialect/Tile/TileDialect.h"
 #include "compiler/Dialect/Tile/TileSizes.h"
 
@@ -40,13 +41,18 @@ LogicalResult TeamOp::verify() {
 }
 
 LogicalResult LaunchWaitOp::verify() {
-  Operation *around = (*this)->getParentOp();
-  while (isa_and_present<RoleOp, scf::IfOp>(around))
-    around = around->getParentOp();
-  if (!isa_and_present<KernelOp>(around)) // C1
+  Region *region = (*this)->getParentRegion();
+  auto isLoop = [&](Operation *around) {
+    auto loop = dyn_cast_if_present<scf::WhileOp>(around);
+    return !isa_and_present<RoleOp, scf::IfOp>(around) &&
+           !(loop && region == &loop.getBefore());
+  };
+  while (region && !isLoop(region->getParentOp()))
+    region = region->getParentOp()->getParentRegion();
+  if (!region || !isa_and_present<KernelOp>(region->getParentOp())) // C1
     return emitOpError()
-           << "expects to stand in a tile.kernel and no loop, got "
-              "another op around it";
+           << "expects to stand in a tile.kernel and no loop that may not run, "
+              "got another op around it";
   return success();
 }
 
@@ -66,9 +72,9 @@ LogicalResult SignalOp::verify() {
 LogicalResult AwaitOp::verify() {
   if (failed(verifyCounter(*this, getCounter()))) // C1
     return failure();
-  if (!isa_and_present<KernelOp>((*this)->getParentOp())) // C2
-    return emitOpError() << "expects to stand directly in a tile.kernel, got "
-                            "another op around it";
+  if (!isa_and_present<KernelOp>((*this)->getParentOp()) && // C2
+      failed(verifyInOneWarpRole(*this)))
+    return failure();
   return success();
 }
 

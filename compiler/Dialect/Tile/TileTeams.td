@@ -48,7 +48,8 @@ def Tile_LaunchWaitOp : Tile_Op<"launch_wait"> {
     that all before it have. What that one has waited for before it let this one
     start can be read at once.
 
-    C1: stands in a `tile.kernel`, in no loop.
+    C1: stands in a `tile.kernel`, in no loop but the first part of an `scf.while`,
+        which runs at least once.
   }];
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
@@ -76,16 +77,16 @@ def Tile_AwaitOp : Tile_Op<"await"> {
   let summary = "Waits for the signals of a launch that may still be running";
   let description = [{
     Waits until counter[index] reaches `count`; what was stored before the signals
-    that it counts is seen by all warps of the team. The last of `programs`
-    programs that wait for it sets it back to 0, as it was before the launches; no
-    signal beyond `count` may come. With an absent counter it waits for the end of
-    the launch before, as `tile.launch_wait`.
+    that it counts is seen by all warps of the team, in a role by its warp. The last
+    of `programs` programs that wait for it sets it back to 0, as it was before the
+    launches; no signal beyond `count` may come. With an absent counter it waits for
+    the end of the launch before, as `tile.launch_wait`.
 
     The kernel that signals lets this one start when all of its CTAs run
     (`tile.launch_next`), so that they need no room that waiting CTAs take.
 
     C1: the counter is of rank 1 and i32, an argument of the kernel.
-    C2: stands directly in a `tile.kernel`.
+    C2: stands directly in a `tile.kernel`, or in a one-warp role.
   }];
   let arguments = (ins Tile_GlobalType:$counter, Index:$index, Index:$count, Index:$programs);
   let assemblyFormat = [{

@@ -161,3 +161,52 @@ tile.kernel @streams(%x: !tile.global<4 x bf16>, %y: !tile.global<4 x bf16>, %l:
   tile.scatter_at %numbers at %numbers, %numbers where %is_positive into %lists
       : tensor<32xi32>, tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<2 x i32>
 }
+
+// -----
+
+// What one-warp roles do beside the copies: rows are brought nearer, a lane takes
+// four pieces of a row (of one view here) in a loop that nobody unrolls;
+// sums are stored, counted, and waited for by one lane.
+// CHECK-LABEL: llvm.func @sums(
+// CHECK-COUNT-2: prefetch.global.L2
+// CHECK: mov.b32 $0, 4;
+// CHECK: scf.for
+// CHECK: .pragma \22nounroll\22;
+// CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK: nvvm.shfl.sync bfly
+// CHECK: st.global.b32
+// CHECK: red.release.gpu.global.add.u32
+// CHECK: griddepcontrol.wait;
+// CHECK: ld.relaxed.gpu.global.u32 v
+// CHECK: atom.acq_rel.gpu.global.add.u32 v
+// CHECK-NOT: nvvm.barrier0
+// CHECK: nvvm.bar.warp.sync
+tile.kernel @sums(%x: !tile.global<4 x bf16>, %l: !tile.global<1 x f32>, %c: !tile.global<1 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %true = arith.constant true
+  tile.role "sums" warps 1 registers 56 {
+    %view = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+    %list = tile.slice %l[] : !tile.global<1 x f32> -> !tile.view<1 x f32>
+    %numbers = tile.iota : tensor<32xi32>
+    %all = tile.splat %true : i1 -> tensor<32xi1>
+    tile.prefetch_rows %view[%c0] rows 32 columns 128 : !tile.view<2 x bf16>
+    %dots = tile.row_dots %view, %view[%c0] columns 128 : !tile.view<2 x bf16>, !tile.view<2 x bf16> -> tensor<32xf32>
+    tile.scatter %dots at %numbers where %all into %list
+        : tensor<32xf32>, tensor<32xi32>, tensor<32xi1>, !tile.view<1 x f32>
+    tile.signal %c[%c0] by %c1 : !tile.global<1 x i32>
+    // A wait that happens once at least.
+    %end = scf.while (%i = %c0) : (index) -> (index) {
+      %is_first = arith.cmpi eq, %i, %c0 : index
+      scf.if %is_first {
+        tile.launch_wait
+      }
+      scf.condition(%is_first) %i : index
+    } do {
+    ^again(%i: index):
+      %next = arith.addi %i, %c1 : index
+      scf.yield %next : index
+    }
+    tile.await %c[%c0] until %c1 by %c1 : !tile.global<1 x i32>
+  }
+}

@@ -250,36 +250,99 @@ LogicalResult NvvmEmitter::emit(tile::PeakRowsOp op) {
   return success();
 }
 
-/// The product of this lane's row from `row`.
+/// A row a lane, line by line. Beyond the end the last row is asked for again.
+LogicalResult NvvmEmitter::emit(tile::PrefetchRowsOp op) {
+  constexpr int64_t kLanes = 32, kLineBytes = 128;
+  const View view = views_[op.getView()];
+  const int64_t bytes = view.elementType.getIntOrFloatBitWidth() / 8;
+  Value first = p_.add(scalar(op.getRow()), lane_);
+  for (int64_t i = 0; i < *tile::getFixed(op.getCount()); i += kLanes) {
+    Value row = arith::MinSIOp::create(b_, p_.location(), p_.add(first, i),
+                                       p_.add(view.rows, -1));
+    for (int64_t at = 0; at < *tile::getFixed(op.getColumns());
+         at += kLineBytes / bytes) {
+      Value offset =
+          p_.add(p_.mul(p_.signExtend(row), view.rowStride), p_.constant64(at));
+      p_.ptx("prefetch.global.L2 [$0];", "l",
+             p_.globalPointer(view.pointer, view.elementType, offset));
+    }
+  }
+  return success();
+}
+
+/// `sum` and the product of eight columns, or of none beyond the last one.
+Value NvvmEmitter::addProduct(const View &a, const View &b, Value row,
+                              Value column, Value columns, bool isAligned,
+                              Value sum) {
+  Value isThere = p_.less(column, columns);
+  column = p_.select(isThere, column, p_.constant(0));
+  for (auto [x, y] : llvm::zip(loadEight(a, row, column, isThere, isAligned),
+                               loadEight(b, row, column, isThere, isAligned)))
+    sum = LLVM::FMAOp::create(b_, p_.location(), x, y, sum);
+  return sum;
+}
+
+/// The product of this lane's row from `row`. In a team, which has many warps,
+/// a lane takes one piece of a row, and several rows one after the other. A
+/// role has few warps and registers: a lane takes four pieces of a row, so that
+/// fewer sums are exchanged, or fewer, which takes fewer registers, where rows
+/// are long or end amid the lanes' pieces; and nothing is unrolled beyond that.
 Value NvvmEmitter::dotLanes(const View &a, const View &b, Value row,
                             int64_t columns, bool isAligned) {
+  const bool isRole = !role_.isTeam;
   Location loc = p_.location();
   int64_t lanes = static_cast<int64_t>(llvm::PowerOf2Ceil(columns / kPiece));
-  int64_t rows = 32 / lanes;
-  Value column = p_.mul(p_.remainder(lane_, lanes), kPiece);
-  Value isColumn = p_.less(column, p_.constant(columns));
-  column = p_.select(isColumn, column, p_.constant(0));
+  if (isRole) {
+    const bool isEven = columns == 64 || columns == 128;
+    const int64_t together = isEven ? 4 : columns > 240 ? 1 : 2;
+    lanes = std::max<int64_t>(lanes / together, 1);
+  }
+  int64_t rows = 32 / lanes, pieces = llvm::divideCeil(columns / kPiece, lanes);
+  Value firstColumn = p_.mul(p_.remainder(lane_, lanes), kPiece);
   Value last = p_.add(a.rows, -1);
   Value zero = p_.constantLike(p_.f32(), b_.getF32FloatAttr(0));
-  int64_t together = std::min(lanes, kPasses);
-  auto loop =
-      scf::ForOp::create(b_, loc, p_.constant(0), p_.constant(lanes),
-                         p_.constant(together), SmallVector<Value>{zero});
+  auto makeLoop = [&](int64_t count, int64_t step, Value start) {
+    // What LLVM does not know it does not unroll.
+    Value end = isRole
+                    ? p_.purePtx("mov.b32 $0, " + std::to_string(count) + ";",
+                                 "=r", {}, p_.i32())
+                          .front()
+                    : p_.constant(count);
+    auto loop =
+        scf::ForOp::create(b_, loc, p_.constant(0), end, p_.constant(step),
+                           SmallVector<Value>{start});
+    b_.setInsertionPointToStart(loop.getBody());
+    if (isRole)
+      p_.ptx(".pragma \"nounroll\";", "", {});
+    return loop;
+  };
   OpBuilder::InsertionGuard guard(b_);
-  b_.setInsertionPointToStart(loop.getBody());
+  const int64_t together = isRole ? 1 : std::min(lanes, kPasses);
+  scf::ForOp loop = makeLoop(lanes, together, zero);
   Value result = loop.getRegionIterArg(0);
   for (int64_t i = 0; i < together; ++i) {
     Value pass = p_.add(loop.getInductionVar(), i);
     Value own =
         p_.add(p_.add(row, p_.divide(lane_, lanes)), p_.mul(pass, rows));
-    Value isThere =
-        arith::AndIOp::create(b_, loc, isColumn, p_.less(own, a.rows));
     Value inside = arith::MinSIOp::create(b_, loc, own, last);
-    SmallVector<Value> left = loadEight(a, inside, column, isThere, isAligned);
-    SmallVector<Value> right = loadEight(b, inside, column, isThere, isAligned);
     Value sum = zero;
-    for (auto [x, y] : llvm::zip(left, right))
-      sum = LLVM::FMAOp::create(b_, loc, x, y, sum);
+    if (isRole && !isAligned) {
+      OpBuilder::InsertionGuard inner(b_);
+      scf::ForOp inRow =
+          makeLoop(pieces * lanes * kPiece, lanes * kPiece, zero);
+      scf::YieldOp::create(
+          b_, loc,
+          addProduct(a, b, inside, p_.add(firstColumn, inRow.getInductionVar()),
+                     p_.constant(columns), isAligned,
+                     inRow.getRegionIterArg(0)));
+      sum = inRow.getResult(0);
+    } else {
+      for (int64_t piece = 0; piece < pieces; ++piece)
+        sum = addProduct(a, b, inside,
+                         p_.add(firstColumn, piece * lanes * kPiece),
+                         p_.constant(columns), isAligned, sum);
+    }
+    sum = p_.select(p_.less(own, a.rows), sum, zero);
     for (int64_t mask = 1; mask < lanes; mask *= 2)
       sum = arith::AddFOp::create(b_, loc, sum, p_.fromLaneXor(sum, mask));
     // Row i of the pass goes to lane pass * rows + i.

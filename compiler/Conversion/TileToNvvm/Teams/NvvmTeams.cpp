@@ -24,11 +24,10 @@ static constexpr int64_t kStridePadding = 8;
 bool NvvmEmitter::isForTeams(Operation *op) {
   return isa<tile::TeamBarrierOp, tile::ScratchOp, tile::SpreadDotsOp,
              tile::RowLoadOp, tile::RowStoreOp, tile::TotalOp, tile::PickOp,
-             tile::RankOp, tile::SumUpToOp, tile::ScatterOp, tile::RowScatterOp,
+             tile::RankOp, tile::SumUpToOp, tile::RowScatterOp,
              tile::FillRestOp, tile::StoreScalarOp, tile::SumRowsOp,
-             tile::RowDotsOp, tile::PeakRowsOp, tile::ScaleRowsOp,
-             tile::ScaleCoresOp, tile::ScatterAtOp, tile::SignalOp,
-             tile::AwaitOp, tile::LoadRunOp, tile::StoreSplitOp,
+             tile::PeakRowsOp, tile::ScaleRowsOp, tile::ScaleCoresOp,
+             tile::ScatterAtOp, tile::LoadRunOp, tile::StoreSplitOp,
              tile::RowGatherOp, tile::AddProductsOp, tile::SetTrueOp,
              tile::SetRunTrueOp, tile::ListTrueOp, tile::RowListTrueOp>(op);
 }
@@ -141,8 +140,9 @@ LogicalResult NvvmEmitter::emit(tile::SignalOp op) {
   return success();
 }
 
-/// One thread of the CTA asks and then says that it has; the CTA waits for it.
-/// Only the last access acquires: each time, the L1 cache is emptied.
+/// One thread of the team (of a role: of the warp) asks and then says that it
+/// has; the others wait for it. Only the last access acquires: each time, the
+/// L1 cache is emptied.
 LogicalResult NvvmEmitter::emit(tile::AwaitOp op) {
   Location loc = p_.location();
   const Global &counter = globals_[op.getCounter()];
@@ -154,10 +154,13 @@ LogicalResult NvvmEmitter::emit(tile::AwaitOp op) {
     b_.setInsertionPointToStart(branch.thenBlock());
     Value place = counterAt(p_, counter.pointer, scalar(op.getIndex()));
     Value count = scalar(op.getCount());
-    auto first = scf::IfOp::create(b_, loc, p_.equals(thread_, 0));
+    auto first = scf::IfOp::create(
+        b_, loc, role_.isTeam ? p_.equals(thread_, 0) : role_.elected);
     b_.setInsertionPointToStart(first.thenBlock());
-    Value last =
-        p_.add(p_.add(count, p_.mul(scalar(op.getPrograms()), members())), -1);
+    Value programs = scalar(op.getPrograms());
+    if (role_.isTeam)
+      programs = p_.mul(programs, members());
+    Value last = p_.add(p_.add(count, programs), -1);
     p_.ptx("{ .reg .pred p; .reg .u32 v;\n"
            "again: ld.relaxed.gpu.global.u32 v, [$0];\n"
            "setp.ge.u32 p, v, $1;\n"
@@ -171,7 +174,10 @@ LogicalResult NvvmEmitter::emit(tile::AwaitOp op) {
     b_.setInsertionPointToStart(branch.elseBlock());
     p_.ptx("griddepcontrol.wait;", "~{memory}", {});
   }
-  NVVM::Barrier0Op::create(b_, loc);
+  if (role_.isTeam)
+    NVVM::Barrier0Op::create(b_, loc);
+  else
+    p_.syncWarp();
   return success();
 }
 

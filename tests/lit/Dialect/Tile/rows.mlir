@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What one warp does with rank-1 tensors: sum_rows, load_run, total, pick, rank,
-// scatter, row_scatter, fill_rest, store_scalar, row_dots, scatter_at, row_gather,
-// set_true, set_run_true, list_true, row_list_true, add_products.
+// scatter, row_scatter, fill_rest, store_scalar, row_dots, prefetch_rows, scatter_at,
+// row_gather, set_true, set_run_true, list_true, row_list_true, add_products.
 // RUN: sparge-opt %s | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --tile-specialise="parameters=n=64,dim=72,elem=bfloat16" | FileCheck %s --check-prefix=FIXED
@@ -22,9 +22,11 @@
 // CHECK: tile.fill_rest %[[TOTAL]] into %[[LIST]][%[[C0]]] : i32, !tile.view<1 x i32>
 // CHECK: tile.store_scalar %[[TOTAL]], %[[LIST]][%[[C0]]] : i32, !tile.view<1 x i32>
 // CHECK: tile.row_dots %[[VIEW:.*]], %[[VIEW]][%[[C0]]] columns dim : !tile.view<2 x !tile.element<"elem">>, !tile.view<2 x !tile.element<"elem">> -> tensor<32xf32>
+// CHECK: tile.prefetch_rows %[[VIEW]][%[[C0]]] rows n columns dim : !tile.view<2 x !tile.element<"elem">>
 // CHECK: tile.scatter_at %[[IOTA]] at %[[IOTA]], %[[RANK]] where %[[WHERE]] into %{{.*}} : tensor<32xi32>, tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<2 x i32>
 // FIXED: tile.sum_rows {{.*}} : !tile.view<2 x bf16> -> tensor<72xf32>
 // FIXED: tile.row_dots {{.*}} columns 72 : !tile.view<2 x bf16>
+// FIXED: tile.prefetch_rows {{.*}} rows 64 columns 72 : !tile.view<2 x bf16>
 tile.kernel @rows(%x: !tile.global<4 x !tile.element<"elem">>, %l: !tile.global<4 x i32>, %m: !tile.global<4 x i8>) parameters [elem, n, dim] grid %x by n {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
@@ -50,6 +52,7 @@ tile.kernel @rows(%x: !tile.global<4 x !tile.element<"elem">>, %l: !tile.global<
   tile.store_scalar %total, %list[%c0] : i32, !tile.view<1 x i32>
   %dots = tile.row_dots %view, %view[%c0] columns dim
       : !tile.view<2 x !tile.element<"elem">>, !tile.view<2 x !tile.element<"elem">> -> tensor<32xf32>
+  tile.prefetch_rows %view[%c0] rows n columns dim : !tile.view<2 x !tile.element<"elem">>
   %lists = tile.slice %l[%c0, %c0] : !tile.global<4 x i32> -> !tile.view<2 x i32>
   tile.scatter_at %iota at %iota, %rank where %where into %lists
       : tensor<32xi32>, tensor<32xi32>, tensor<32xi32>, tensor<32xi1>, !tile.view<2 x i32>

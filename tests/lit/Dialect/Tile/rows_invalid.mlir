@@ -170,6 +170,33 @@ tile.kernel @row_dots_c3_columns(%x: !tile.global<4 x bf16>) parameters [n] grid
 
 // -----
 
+tile.kernel @prefetch_rows_c1(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %v = tile.slice %x[%c0, %c0, %c0] : !tile.global<4 x bf16> -> !tile.view<1 x bf16>
+  // expected-error @below {{expects a view of rank 2, got '!tile.view<1 x bf16>'}}
+  tile.prefetch_rows %v[%c0] rows 32 columns 64 : !tile.view<1 x bf16>
+}
+
+// -----
+
+tile.kernel @prefetch_rows_c2_rows(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %v = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+  // expected-error @below {{expects a multiple of 32 rows, got 16}}
+  tile.prefetch_rows %v[%c0] rows 16 columns 64 : !tile.view<2 x bf16>
+}
+
+// -----
+
+tile.kernel @prefetch_rows_c2_columns(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %v = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+  // expected-error @below {{expects at least one column, got 0}}
+  tile.prefetch_rows %v[%c0] rows 32 columns 0 : !tile.view<2 x bf16>
+}
+
+// -----
+
 tile.kernel @scatter_at_c1_rank(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {
   %c0 = arith.constant 0 : index
   %t = arith.constant true

@@ -55,7 +55,7 @@ tile.kernel @launch_wait_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.for %i = %c0 to %c1 step %c1 {
-    // expected-error @below {{expects to stand in a tile.kernel and no loop, got another op around it}}
+    // expected-error @below {{expects to stand in a tile.kernel and no loop that may not run, got another op around it}}
     tile.launch_wait
   }
 }
@@ -82,7 +82,7 @@ tile.kernel @await_c2(%x: !tile.global<4 x f32>, %y: !tile.global<1 x i32>) para
   %c0 = arith.constant 0 : index
   %t = arith.constant true
   scf.if %t {
-    // expected-error @below {{expects to stand directly in a tile.kernel, got another op around it}}
+    // expected-error @below {{expects a one-warp role around it, got none}}
     tile.await %y[%c0] until %c0 by %c0 : !tile.global<1 x i32>
   }
 }
