@@ -37,7 +37,7 @@ void addScaled(Row &sum, double factor, const Row &row) {
     sum[i] += factor * row[i];
 }
 
-void drawStatistics(BackwardTrial &trial, std::uint64_t seed) {
+void drawStatistics(BackwardTrial &trial, std::uint64_t seed, bool hasDLse) {
   const Trial &forward = trial.forward;
   std::int64_t length = forward.q.length, heads = forward.q.heads;
   std::int64_t rows = forward.q.batch * heads * length;
@@ -52,8 +52,11 @@ void drawStatistics(BackwardTrial &trial, std::uint64_t seed) {
       trial.lse[at] = keys == 0 ? -std::numeric_limits<float>::infinity()
                                 : std::log(static_cast<float>(keys)) + 0.5f +
                                       uniform(engine);
-      trial.delta[at] = uniform(engine);
       trial.dLse[at] = uniform(engine);
+      trial.delta[at] = static_cast<float>(
+          referenceDelta(trial, head / heads, head % heads, row).first);
+      if (!hasDLse)
+        trial.delta[at] += trial.dLse[at];
     }
   });
 }
@@ -167,7 +170,7 @@ BackwardTrial makeBackwardTrial(const Settings &settings,
   trial.dK = like(forward.k), trial.dV = like(forward.k);
   randomise(trial.dO, seed + 11, 1.0f, 0.125f, forward.isBfloat16);
   randomise(trial.forward.o, seed + 12, 1.0f, 0.0f, forward.isBfloat16);
-  drawStatistics(trial, seed + 13);
+  drawStatistics(trial, seed + 13, settings.number("dlse", 1) != 0);
   if (forward.hasLists) {
     invertLists(trial, seed + 14);
     givePlaces(trial, settings.real("kept", 1));

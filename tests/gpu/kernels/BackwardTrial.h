@@ -3,8 +3,8 @@
 // One problem of the backward kernels on the host, and float64 references of
 // single rows of each gradient. No code shared with the product.
 //
-// lse and delta are inputs of these kernels and are drawn at random around what
-// a forward would give, so that the formulas are checked as they stand and no
+// lse and o are inputs of these kernels and are drawn at random around what a
+// forward would give, so that the formulas are checked as they stand and no
 // forward need run on the host.
 #pragma once
 
@@ -16,7 +16,8 @@ struct BackwardTrial {
   /// q, k, v, lists; o is random as well.
   Trial forward;
   HostTensor dO, dQ, dK, dV;
-  /// [batch, qHeads, qLen]; lse is -inf for rows without keys.
+  /// [batch, qHeads, qLen]; lse is -inf for rows without keys, and delta
+  /// follows from o, d_o and (but for dlse=0) dLse.
   std::vector<float> lse, delta, dLse;
   /// [batch, qHeads, kvBlocks, keyCapacity]: query blocks that list the key
   /// block, ascending; and [batch, qHeads, kvBlocks].

@@ -12,12 +12,18 @@
 // it is timed: attention_bwd_kv, which keeps ds for attention_bwd_q_kept, and
 // attention_bwd_q, which does the rest. One line of results a case; status 1 if
 // any case failed.
+//
+// passes=A,B,…/C,D,… in the place of a variant: whole backward passes, each the
+// launches of these variants one after the other as the runtime makes them (all
+// but the first may start early), with all that they write checked, and timed
+// in turns. What starts with = is timed only: some of a pass's launches.
 #include "tests/gpu/kernels/BackwardTrial.h"
 #include "tests/gpu/kernels/VariantLaunch.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -118,6 +124,12 @@ Arguments makeArguments(const BackwardTrial &trial, DeviceBuffers &buffers,
   DevicePointer tickets = buffers.upload(&none, sizeof none);
   tensors["tickets"] =
       describePacked(settings.number("tickets", 1) ? tickets : 0, {1});
+  DevicePointer keyTickets = buffers.upload(&none, sizeof none);
+  tensors["key_tickets"] =
+      describePacked(settings.number("tickets", 1) ? keyTickets : 0, {1});
+  DevicePointer progress = buffers.upload(&none, sizeof none);
+  tensors["progress"] =
+      describePacked(settings.number("progress", 0) ? progress : 0, {1});
   arguments.scalars["softmax_scale"] = t.softmaxScale;
   addKept(trial, buffers, arguments);
   return arguments;
@@ -208,8 +220,9 @@ double checkDelta(CudaDriver &driver, const BackwardTrial &trial,
   std::vector<float> got(trial.delta.size());
   driver.toHost(got.data(), delta, got.size() * sizeof(float));
   const HostTensor &q = trial.forward.q;
-  double most = 0;
-  for (std::int64_t head = 0; head < q.batch * q.heads; ++head)
+  std::vector<double> most(static_cast<std::size_t>(q.batch * q.heads));
+  forAll(q.batch * q.heads, [&](std::int64_t head) {
+    double &worst = most[static_cast<std::size_t>(head)];
     for (std::int64_t row = 0; row < q.length; ++row) {
       std::int64_t b = head / q.heads, h = head % q.heads;
       auto [should, magnitude] = referenceDelta(trial, b, h, row);
@@ -218,10 +231,11 @@ double checkDelta(CudaDriver &driver, const BackwardTrial &trial,
         should += static_cast<double>(trial.dLse[at]);
       double error =
           std::fabs(static_cast<double>(got[at]) - should) / magnitude;
-      if (!(error <= most))
-        most = std::isnan(error) ? HUGE_VAL : error;
+      if (!(error <= worst))
+        worst = std::isnan(error) ? HUGE_VAL : error;
     }
-  return most;
+  });
+  return *std::max_element(most.begin(), most.end());
 }
 
 /// What follows poisons and checks outputs that are not 16-bit tensors.
@@ -345,9 +359,155 @@ void prepareOthers(std::map<std::string, Launch> &others, CudaDriver &driver,
     }
 }
 
+std::vector<std::string> split(const std::string &text, char separator) {
+  std::vector<std::string> parts(1);
+  for (char c : text)
+    if (c == separator)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  return parts;
+}
+
+/// The launches of a whole backward pass.
+struct Pass {
+  std::string names;
+  std::vector<std::string> kernels;
+  std::deque<Launch> launches;
+  bool keeps = false, isChecked = true;
+};
+
+void preparePass(Pass &pass, CudaDriver &driver, const std::string &folder,
+                 const Arguments &arguments, const Settings &settings) {
+  for (const std::string &name : split(pass.names, ',')) {
+    const Settings own = settingsOf(settings, name);
+    const Variant variant = loadVariant(driver, folder, own);
+    pass.kernels.push_back(variant.description["entry"]);
+    Launch *before = pass.launches.empty() ? nullptr : &pass.launches.back();
+    Launch &launch = pass.launches.emplace_back();
+    prepareLaunch(launch, driver, variant, arguments, own);
+    launch.isEarly = before != nullptr;
+    if (before)
+      before->next = &launch;
+    pass.keeps |= launch.keeps;
+  }
+}
+
+/// Runs a pass and checks all that it writes; a report.
+std::string checkPass(CudaDriver &driver, const BackwardTrial &trial,
+                      Arguments &arguments, const Settings &settings,
+                      std::uint64_t seed, Pass &pass, bool &passed) {
+  std::string report;
+  char text[256];
+  std::vector<std::vector<std::uint16_t>> first;
+  std::int64_t unequal = 0;
+  std::vector<Output> outputs = outputsOf("attention_bwd_q", trial);
+  for (Output &output : outputsOf("attention_bwd_kv", trial))
+    outputs.push_back(output);
+  auto start = [&](const Output &output) {
+    return arguments.tensors[output.name].data -
+           static_cast<DevicePointer>(output.tensor->first) * 2;
+  };
+  for (std::int64_t repeat = 0; repeat < settings.number("repeats", 1);
+       ++repeat) {
+    poisonOther(driver, trial, arguments);
+    if (pass.keeps)
+      driver.fill(arguments.tensors["kept"].data, 0xFF, keptBytes(trial));
+    for (const Output &output : outputs)
+      driver.fill(start(output), 0xFF, output.tensor->buffer.size() * 2);
+    Launch::run(&pass.launches.front());
+    driver.synchronise();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      std::vector<std::uint16_t> got(outputs[i].tensor->buffer.size());
+      driver.toHost(got.data(), start(outputs[i]), got.size() * 2);
+      if (repeat == 0)
+        first.push_back(got);
+      unequal += got != first[i];
+    }
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    Outcome outcome;
+    const Written written = writtenOf(*outputs[i].tensor, first[i]);
+    outcome.unwritten += written.unwritten;
+    outcome.outside += written.outside;
+    checkRows(outputs[i], first[i], trial.forward.isBfloat16,
+              settings.number("rows", 8), seed, outcome);
+    passed &= outcome.passed(kLargestError);
+    std::snprintf(text, sizeof text,
+                  " %s %.2e unwritten %lld outside %lld zeros %lld;",
+                  outputs[i].name.c_str(), outcome.error,
+                  static_cast<long long>(outcome.unwritten),
+                  static_cast<long long>(outcome.outside),
+                  static_cast<long long>(outcome.wrongZeros));
+    report += text;
+  }
+  const double error =
+      checkDelta(driver, trial, arguments.tensors["delta"].data,
+                 settings.number("dlse", 1) != 0);
+  std::int64_t wrong = 0;
+  if (trial.forward.hasLists)
+    wrong = countWrongLists(driver, trial, arguments);
+  if (pass.keeps)
+    wrong += countWrongPlaces(driver, trial, arguments);
+  passed &= error < kLargestDeltaError && wrong == 0 && unequal == 0;
+  std::snprintf(text, sizeof text,
+                " delta %.1e; wrong lists %lld; unequal %lld |", error,
+                static_cast<long long>(wrong), static_cast<long long>(unequal));
+  return report + text;
+}
+
+bool runPasses(CudaDriver &driver, const std::string &folder,
+               const std::string &line, const Settings &settings,
+               std::uint64_t seed) {
+  std::deque<Pass> passes;
+  Settings parameters;
+  for (const std::string &names : split(settings.text("passes", ""), '/')) {
+    Pass &pass = passes.emplace_back();
+    pass.isChecked = !names.starts_with('=');
+    pass.names = names.substr(pass.isChecked ? 0 : 1);
+    for (const std::string &name : split(pass.names, ','))
+      parameters.words.merge(
+          loadVariant(driver, folder, settingsOf(settings, name))
+              .parameters.words);
+  }
+  const BackwardTrial trial = makeBackwardTrial(settings, parameters, seed);
+  DeviceBuffers buffers(driver);
+  Arguments arguments = makeArguments(trial, buffers, settings);
+  std::printf("# %s\n", line.c_str());
+  std::vector<Launch *> launches;
+  bool allPassed = true;
+  for (Pass &pass : passes) {
+    preparePass(pass, driver, folder, arguments, settings);
+    launches.push_back(&pass.launches.front());
+    if (!pass.isChecked)
+      continue;
+    bool passed = true;
+    std::string report =
+        checkPass(driver, trial, arguments, settings, seed, pass, passed);
+    std::printf("%s %s |%s\n", passed ? "ok  " : "FAIL", pass.names.c_str(),
+                report.c_str());
+    std::fflush(stdout);
+    allPassed &= passed;
+  }
+  const int count = static_cast<int>(settings.number("time", 0));
+  if (count == 0)
+    return allPassed;
+  const double operations = 10 * trial.forward.visitedPairs() *
+                            static_cast<double>(trial.forward.q.dim);
+  std::vector<std::string> times =
+      timeInTurns(launches, operations, count,
+                  static_cast<int>(settings.number("sustained", 0)));
+  for (std::size_t i = 0; i < times.size(); ++i)
+    std::printf("time %s |%s\n", passes[i].names.c_str(), times[i].c_str());
+  std::fflush(stdout);
+  return allPassed;
+}
+
 bool runCase(CudaDriver &driver, const std::string &folder,
              const std::string &line, std::uint64_t seed) {
   Settings settings = Settings::parse(line);
+  if (settings.words.contains("passes"))
+    return runPasses(driver, folder, line, settings, seed);
   Variant variant = loadVariant(driver, folder, settings);
   std::string kernel = variant.description["entry"];
   Settings parameters = parametersOf(driver, folder, variant, settings);

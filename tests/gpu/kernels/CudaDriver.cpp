@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kAttributeMultiprocessors = 16;
 constexpr int kFunctionMaxDynamicShared = 8;
+constexpr int kProgrammaticSerialisation = 6;
 constexpr int kJitInfoBuffer = 3, kJitInfoBytes = 4, kJitErrorBuffer = 5,
               kJitErrorBytes = 6, kJitLogVerbose = 12;
 constexpr int kTypeBytes = 0, kTypeFloat16 = 6, kTypeBfloat16 = 9;
@@ -157,15 +158,37 @@ TensorMapData CudaDriver::encode(const TensorMapRequest &request) {
 
 void CudaDriver::launch(void *function, unsigned ctas, unsigned threads,
                         std::size_t sharedBytes,
-                        std::vector<void *> &parameters) {
-  using Launch =
-      int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned,
-              unsigned, unsigned, void *, void **, void **);
-  check(reinterpret_cast<Launch>(symbol("cuLaunchKernel"))(
-            function, ctas, 1, 1, threads, 1, 1,
-            static_cast<unsigned>(sharedBytes), nullptr, parameters.data(),
-            nullptr),
-        "cuLaunchKernel");
+                        std::vector<void *> &parameters, bool isEarly) {
+  struct Attribute {
+    int id;
+    char padding[4];
+    union {
+      char bytes[64];
+      int value;
+    };
+  } early{kProgrammaticSerialisation, {}, {}};
+  early.value = 1;
+  struct Config {
+    unsigned ctas[3], threads[3], sharedBytes;
+    void *stream;
+    Attribute *attributes;
+    unsigned attributeCount;
+  } config{{ctas, 1, 1}, {threads, 1, 1}, static_cast<unsigned>(sharedBytes),
+           nullptr,      &early,          isEarly ? 1U : 0U};
+  using Launch = int (*)(const Config *, void *, void **, void **);
+  check(reinterpret_cast<Launch>(symbol("cuLaunchKernelEx"))(
+            &config, function, parameters.data(), nullptr),
+        "cuLaunchKernelEx");
+}
+
+int CudaDriver::residentCtas(void *function, unsigned threads,
+                             std::size_t sharedBytes) {
+  int ctas = 0;
+  check(reinterpret_cast<int (*)(int *, void *, int, std::size_t)>(
+            symbol("cuOccupancyMaxActiveBlocksPerMultiprocessor"))(
+            &ctas, function, static_cast<int>(threads), sharedBytes),
+        "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  return ctas;
 }
 
 void CudaDriver::synchronise() {

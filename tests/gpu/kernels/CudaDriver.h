@@ -49,8 +49,12 @@ public:
   void *load(const std::string &image, const std::string &entry,
              std::size_t sharedBytes, std::string &log);
   TensorMapData encode(const TensorMapRequest &request);
+  /// `isEarly`: may start while the launch before it still runs.
   void launch(void *function, unsigned ctas, unsigned threads,
-              std::size_t sharedBytes, std::vector<void *> &parameters);
+              std::size_t sharedBytes, std::vector<void *> &parameters,
+              bool isEarly = false);
+  /// CTAs of `function` that run on a multiprocessor at once.
+  int residentCtas(void *function, unsigned threads, std::size_t sharedBytes);
   void synchronise();
   /// Milliseconds of each of `count` launches of `run`, by events.
   std::vector<float> time(int count, void (*run)(void *), void *context);

@@ -109,7 +109,8 @@ Argument describePacked(DevicePointer data, std::vector<std::int64_t> sizes,
 void Launch::run(void *self) {
   auto *launch = static_cast<Launch *>(self);
   launch->driver->launch(launch->function, launch->ctas, launch->threads,
-                         launch->sharedBytes, launch->parameters);
+                         launch->sharedBytes, launch->parameters,
+                         launch->isEarly);
   if (launch->next)
     run(launch->next);
 }
@@ -146,15 +147,15 @@ void prepareLaunch(Launch &launch, CudaDriver &driver, const Variant &variant,
   std::int64_t tile = info["grid_tile"];
   std::int64_t ctas =
       grid.sizes[0] * grid.sizes[1] * ((grid.sizes[2] + tile - 1) / tile);
-  if (info["persistent"])
-    // A kernel of roles names no number: its shared memory leaves room for one.
+  if (info["persistent"]) {
+    std::int64_t resident = driver.residentCtas(launch.function, launch.threads,
+                                                launch.sharedBytes);
+    // A kernel of roles names no number.
+    if (const std::int64_t most = info["ctas_per_multiprocessor"]; most > 0)
+      resident = std::min(resident, most);
     ctas = std::min(
-        settings.number(
-            "ctas",
-            driver.multiprocessors() *
-                std::max(info["ctas_per_multiprocessor"].get<std::int64_t>(),
-                         std::int64_t{1})),
-        ctas);
+        settings.number("ctas", driver.multiprocessors() * resident), ctas);
+  }
   launch.ctas = static_cast<unsigned>(ctas);
   if (info.contains("tensor_maps"))
     for (const auto &map : info["tensor_maps"]) {
@@ -187,6 +188,36 @@ std::string timeLaunches(Launch &launch, double operations, int count,
     return text;
   time(static_cast<int>(static_cast<float>(sustained) / estimate) + 1);
   return text + summarise("sustained", time(count), operations);
+}
+
+std::vector<std::string> timeInTurns(const std::vector<Launch *> &launches,
+                                     double operations, int count,
+                                     int sustained) {
+  auto time = [](Launch *launch, int times) {
+    return launch->driver->time(times, Launch::run, launch);
+  };
+  std::vector<float> estimates;
+  for (Launch *launch : launches)
+    estimates.push_back(time(launch, 4).back());
+  std::vector<std::vector<float>> times(launches.size());
+  while (static_cast<int>(times.back().size()) < count)
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      const int burst = std::clamp(static_cast<int>(4 / estimates[i]), 4, 20);
+      std::vector<float> some = time(launches[i], burst);
+      times[i].insert(times[i].end(), some.begin(), some.end());
+    }
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    lines.push_back(summarise("bursts", times[i], operations));
+    if (sustained == 0)
+      continue;
+    time(launches[i],
+         static_cast<int>(static_cast<float>(sustained) / estimates[i]) + 1);
+    lines.back() +=
+        summarise("sustained", time(launches[i], count), operations);
+  }
+  return lines;
 }
 
 int runCases(const char *program, int argc, char **argv,

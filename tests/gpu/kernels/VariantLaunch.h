@@ -55,6 +55,7 @@ struct Launch {
   std::vector<void *> parameters;
   bool keeps = false;     ///< the variant's parameter has_places
   Launch *next = nullptr; // launched right after
+  bool isEarly = false;   // may start while the one before it runs
 
   Launch() = default;
   Launch(const Launch &) = delete;
@@ -72,6 +73,11 @@ void prepareLaunch(Launch &launch, CudaDriver &driver, const Variant &variant,
 /// `sustained`, as many after that many milliseconds without a rest.
 std::string timeLaunches(Launch &launch, double operations, int count,
                          int sustained);
+
+/// Bursts of several launches in turns, each as above: a line for each.
+std::vector<std::string> timeInTurns(const std::vector<Launch *> &launches,
+                                     double operations, int count,
+                                     int sustained);
 
 /// main() of a program FOLDER CASE-LINE...: runs `runCase`, which says whether
 /// one passed, on each line, with the seed of SPARGEJIT_TEST_SEED or a new one.
