@@ -265,7 +265,7 @@ Places planInvertBlocks(IRRewriter &rewriter, InvertBlocksOp op) {
   return {made[1], made[2]};
 }
 
-/// What both kernels of gradients read.
+/// What both kernels of gradients read, and delta where that is there already.
 void readBackwardTensors(LaunchBuilder &launch, AttentionBackwardOp op,
                          Value delta) {
   launch.reads("q", op.getQ())
@@ -277,10 +277,17 @@ void readBackwardTensors(LaunchBuilder &launch, AttentionBackwardOp op,
       .parameter("has_lists", op.getLists() != nullptr);
 }
 
-/// Gradients of k and v first, which keep what the gradient of q needs; then
-/// that, of the rows that have a place, and of the others.
-void planKeeping(IRRewriter &rewriter, AttentionBackwardOp op, Value delta,
+/// delta first; then gradients of k and v, which keep what the gradient of q
+/// needs; then that, of the rows that have a place, and of the others.
+void planKeeping(IRRewriter &rewriter, AttentionBackwardOp op,
                  const Places &places) {
+  LaunchBuilder rows("attention_bwd_delta", rewriter);
+  rows.reads("o", op.getO())
+      .reads("d_o", op.getDO())
+      .reads("d_lse", op.getDLse())
+      .makes("delta", DeltaType::get(op.getContext()));
+  Value delta = rows.insertBefore(op).getOutputs()[0];
+
   LaunchBuilder keys("attention_bwd_kv", rewriter);
   readBackwardTensors(keys, op, delta);
   Value kept = keys.reads("key_lists", op.getKeyLists())
@@ -304,26 +311,27 @@ void planKeeping(IRRewriter &rewriter, AttentionBackwardOp op, Value delta,
   rest.reads("lists", op.getLists())
       .reads("places", places.places)
       .reads("unkept", places.unkept)
+      .parameter("forms_delta", 0)
       .writes("d_q", op.getDQ())
       .replace(op);
 }
 
 void planAttentionBackward(IRRewriter &rewriter, AttentionBackwardOp op,
                            const Places &places) {
-  LaunchBuilder rows("attention_bwd_delta", rewriter);
-  rows.reads("o", op.getO())
-      .reads("d_o", op.getDO())
-      .reads("d_lse", op.getDLse())
-      .makes("delta", DeltaType::get(op.getContext()));
-  Value delta = rows.insertBefore(op).getOutputs()[0];
   if (op.getKeeps())
-    return planKeeping(rewriter, op, delta, places);
+    return planKeeping(rewriter, op, places);
 
+  // Whoever has d_o of a row at hand forms its delta.
   LaunchBuilder queries("attention_bwd_q", rewriter);
-  readBackwardTensors(queries, op, delta);
-  queries.reads("lists", op.getLists())
-      .writes("d_q", op.getDQ())
-      .insertBefore(op);
+  readBackwardTensors(queries, op, /*delta=*/{});
+  Value delta = queries.reads("o", op.getO())
+                    .reads("d_lse", op.getDLse())
+                    .reads("lists", op.getLists())
+                    .parameter("forms_delta", 1)
+                    .writes("d_q", op.getDQ())
+                    .makes("delta", DeltaType::get(op.getContext()))
+                    .insertBefore(op)
+                    .getOutputs()[1];
 
   LaunchBuilder keys("attention_bwd_kv", rewriter);
   readBackwardTensors(keys, op, delta);

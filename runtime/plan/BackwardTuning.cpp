@@ -13,26 +13,28 @@ namespace {
 
 using Tuning = std::map<std::string, std::int64_t>;
 
-/// Two warpgroups of 64 query rows, or one where blocks are of 64. The loader
-/// needs more registers where it starts many copies a step: 128 · (24 + 2 ·
-/// 240) or 128 · (40 + 2 · 232). Rings as far as 16-bit elements fit 227 KiB
-/// beside q and do.
-Tuning queryTuning(const ProblemClass &kind, bool hasLists, bool hasPlaces) {
+/// Two warpgroups of 64 query rows, or one where blocks are of 64: 128 · (56 +
+/// 2 · 224) registers, since who forms delta has loads under way in some. Rings
+/// as far as 16-bit elements fit 227 KiB beside q and do, of which short rows
+/// leave room for the next.
+Tuning queryTuning(const ProblemClass &kind, bool hasLists) {
   const std::int64_t tileQ = hasLists ? kind.maskBlockQ : 128;
-  const std::int64_t tileKv = kind.headDim > 128 ? 64 : 128;
+  // Scores of 64 keys spill beside a row of more than 240 columns.
+  const std::int64_t tileKv = kind.headDim > 240   ? 48
+                              : kind.headDim > 128 ? 64
+                                                   : 128;
   const std::int64_t keyBox =
       hasLists ? std::gcd(tileKv, kind.maskBlockKv) : tileKv;
-  // Who looks for rows without a place needs registers as well.
-  const bool hasManyBoxes = hasPlaces || tileKv / keyBox > 2;
   return {{"dq_tile_q", tileQ},
           {"dq_tile_kv", tileKv},
           {"dq_key_box", keyBox},
           {"dq_boxes", tileKv / keyBox},
+          {"dq_q_stages", kind.headDim > 64 ? 1 : 2},
           {"dq_k_stages", kind.headDim > 128 ? 2 : 3},
           {"dq_v_stages", kind.headDim > 192 ? 1 : 2},
           {"dq_warps", tileQ / 16},
-          {"dq_producer_registers", hasManyBoxes ? 40 : 24},
-          {"dq_consumer_registers", tileQ > 64 && !hasManyBoxes ? 240 : 232}};
+          {"dq_producer_registers", 56},
+          {"dq_consumer_registers", 224}};
 }
 
 /// Tiles of 64 keys, of which six (ds and k, 16 KiB each at head dimension 128)
@@ -70,6 +72,9 @@ Tuning keyTuning(const ProblemClass &kind, bool hasLists, bool hasPlaces) {
   constexpr std::int64_t kKeys = 64, kMostColumns = 128, kPanel = 32;
   const bool isWhole = kind.headDim <= kMostColumns;
   const bool isShort = kind.headDim <= 64;
+  // Steps of 128 queries where their scores fit the registers.
+  const bool isLong = kind.headDim == 64 && hasLists && !hasPlaces &&
+                      !kind.causal && kind.maskBlockQ == 2 * kKeys;
   const bool isWide = kind.headDim > 96 && isWhole &&
                       (!hasLists || kind.maskBlockKv % (2 * kKeys) == 0);
   const bool isFull = hasPlaces && kind.headDim > 96 && isWhole && !isWide;
@@ -77,7 +82,7 @@ Tuning keyTuning(const ProblemClass &kind, bool hasLists, bool hasPlaces) {
   const std::int64_t part =
       isWhole ? kind.headDim : (kind.headDim + 63) / 64 * kPanel;
   return {
-      {"tile_queries", 64},
+      {"tile_queries", isLong ? 2 * kKeys : kKeys},
       {"tile_keys", tileKeys},
       {"dkv_keys", hasLists ? std::min(tileKeys, kind.maskBlockKv) : tileKeys},
       {"dkv_parts", isWhole ? 1 : 2},
@@ -85,14 +90,16 @@ Tuning keyTuning(const ProblemClass &kind, bool hasLists, bool hasPlaces) {
       {"dkv_columns", isWhole ? part : 2 * part},
       {"dkv_swizzle_bytes", part % 64 == 32 ? 64 : 128},
       {"dkv_turns", 0},
-      {"dkv_q_stages", isShort              ? 4
+      {"dkv_kv_stages", isShort && !isLong ? 2 : 1},
+      {"dkv_q_stages", isShort && !isLong   ? 4
                        : isWhole && !isFull ? 3
                                             : 2},
-      {"dkv_do_stages", isShort || isWide ? 3 : 2},
-      {"dkv_row_stages", isShort || isWide || !isWhole || isFull ? 4 : 1},
-      {"dkv_stack_columns", 4 * tileKeys},
+      {"dkv_do_stages", (isShort && !isLong) || isWide ? 3 : 2},
+      {"dkv_row_stages",
+       (isShort && !isLong) || isWide || !isWhole || isFull ? 4 : 1},
+      {"dkv_stack_columns", (isLong ? 8 : 4) * tileKeys},
       {"dkv_warps", tileKeys / 16},
-      {"dkv_producer_registers", 24},
+      {"dkv_producer_registers", isWhole ? 24 : 40},
       {"dkv_consumer_registers", isWide    ? 240
                                  : isWhole ? 232
                                            : 248}};
@@ -102,7 +109,7 @@ Tuning keyTuning(const ProblemClass &kind, bool hasLists, bool hasPlaces) {
 
 Tuning sm90BackwardTuning(const ProblemClass &kind, bool hasLists,
                           bool hasPlaces) {
-  Tuning tuning = queryTuning(kind, hasLists, hasPlaces);
+  Tuning tuning = queryTuning(kind, hasLists);
   tuning.merge(keyTuning(kind, hasLists, hasPlaces));
   if (hasPlaces)
     tuning.merge(keptTuning(kind));

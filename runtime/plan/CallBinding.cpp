@@ -255,7 +255,7 @@ void packArguments(const MethodPlan &plan, const LaunchInfo &info,
           plan.values[static_cast<std::size_t>(source.value)], problem));
       break;
     case Source::Tickets:
-      packTensor(tensors.tickets(), argument.rank, slot);
+      packTensor(tensors.tickets(source.part), argument.rank, slot);
       break;
     case Source::Progress:
       packTensor(problem.batch * problem.kvHeads <= kProgressCounters

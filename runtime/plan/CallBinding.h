@@ -24,7 +24,7 @@ public:
   /// Makes room for the plan's values, all absent.
   void reset(const MethodPlan &plan) {
     tensors_.assign(2 * plan.values.size(), TensorView());
-    tickets_ = TensorView();
+    tickets_ = {};
     progress_ = TensorView();
   }
   /// kCounters counters of the device (KernelSpec.h); null for none.
@@ -32,11 +32,16 @@ public:
     if (!counters)
       return;
     auto *first = static_cast<std::int32_t *>(counters);
-    tickets_ = TensorView::contiguous(first, DataType::Int32, {1});
+    for (std::int64_t i = 0; i < kTicketCounters; ++i)
+      tickets_[static_cast<std::size_t>(i)] =
+          TensorView::contiguous(first + i, DataType::Int32, {1});
     progress_ = TensorView::contiguous(first + kFirstProgressCounter,
                                        DataType::Int32, {kProgressCounters});
   }
-  const TensorView &tickets() const { return tickets_; }
+  /// Of counter number `counter` < kTicketCounters.
+  const TensorView &tickets(int counter) const {
+    return tickets_[static_cast<std::size_t>(counter)];
+  }
   const TensorView &progress() const { return progress_; }
   TensorView &at(int value, int part = 0) {
     return tensors_[static_cast<std::size_t>(2 * value + part)];
@@ -50,7 +55,8 @@ public:
 
 private:
   std::vector<TensorView> tensors_;
-  TensorView tickets_, progress_;
+  std::array<TensorView, kTicketCounters> tickets_;
+  TensorView progress_;
 };
 
 /// Sizes of v in eight bits: on the CPU those of v; on a GPU [batch, kvHeads,

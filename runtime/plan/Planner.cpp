@@ -126,10 +126,21 @@ ArgumentSource valuesByHead(const MethodPlan &plan, const PlanLaunch &launch,
   return {ArgumentSource::Kind::Tensor, number->value};
 }
 
+/// Whether the launch that forms the gradient of q forms delta too.
+bool formsDelta(const MethodPlan &plan) {
+  return std::ranges::any_of(plan.launches, [&](const PlanLaunch &launch) {
+    return launch.kernel == "attention_bwd_q" && !hasPlaces(plan, launch);
+  });
+}
+
 /// Pooling counts its progress where one launch reads all that it pools, waits
-/// for it by head and leaves the counters at 0: select_blocks. Whatever else a
-/// launch makes nobody would wait for.
+/// for it by head and leaves the counters at 0: select_blocks. So does a kernel
+/// that forms delta, for attention_bwd_kv. Whatever else a launch makes nobody
+/// would wait for.
 ArgumentSource progressOf(const MethodPlan &plan, const PlanLaunch &launch) {
+  if (launch.kernel == "attention_bwd_q" || launch.kernel == "attention_bwd_kv")
+    return formsDelta(plan) ? ArgumentSource{ArgumentSource::Kind::Progress}
+                            : ArgumentSource();
   if (launch.kernel != "pool" && launch.kernel != "select_blocks")
     return {};
   std::size_t pools = 0, readers = 0;
@@ -150,9 +161,9 @@ Result<ArgumentSource> impliedSource(const MethodPlan &plan,
                                      const KernelArgument &argument) {
   using Source = ArgumentSource::Kind;
   using Argument = KernelArgument::Kind;
-  if (argument.kind == Argument::Tensor && argument.name == "tickets" &&
-      argument.rank == 1)
-    return ArgumentSource{Source::Tickets};
+  if (argument.kind == Argument::Tensor && argument.rank == 1 &&
+      (argument.name == "tickets" || argument.name == "key_tickets"))
+    return ArgumentSource{Source::Tickets, 0, argument.name != "tickets"};
   if (argument.kind == Argument::Tensor && argument.name == "progress" &&
       argument.rank == 1)
     return progressOf(plan, launch);
@@ -238,6 +249,8 @@ std::map<std::string, ParameterValue> classParameters(const ProblemClass &kind,
   known["has_dense"] = std::int64_t{kind.hasDense};
   known["has_lists"] = std::int64_t{hasLists};
   known["has_places"] = std::int64_t{hasPlaces};
+  // Where nothing is kept, the gradient of q comes first.
+  known["forms_delta"] = std::int64_t{!hasPlaces};
   if (!kind.isEightBit())
     return known;
   const bool isExact = kind.precision == Precision::Fp8Exact;

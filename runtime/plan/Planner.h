@@ -48,7 +48,8 @@ struct ArgumentSource {
     Number,       ///< the number `value` as float32
     Dense,        ///< number `part` of the problem's `dense`
     Zero,         ///< 0: "k" or "p" of a method that does not use it
-    Tickets,      ///< the device's counter "tickets", or absent without one
+    Tickets,      ///< the device's counter "tickets" (`part` 0) or
+                  ///< "key_tickets" (1), or absent without one
     Progress, ///< the device's counters "progress", or absent without them or
               ///< with fewer than the call has heads of k
   };

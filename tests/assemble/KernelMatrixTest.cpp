@@ -101,7 +101,8 @@ protected:
                   {"mask_block_kv", kind.maskBlockKv},
                   {"causal", kind.causal},
                   {"has_lists", hasLists},
-                  {"has_places", hasPlaces}});
+                  {"has_places", hasPlaces},
+                  {"forms_delta", !hasPlaces}});
     for (const compiler::KernelParameter &parameter : (*kernel)->parameters) {
       if (parameter.isDataType) {
         spec.parameters[parameter.name] = kind.dtype;
@@ -247,8 +248,8 @@ TEST_F(BackwardPlans, Assemble) {
   const ProblemClass kind{DataType::BFloat16, 128, 128, 64, false};
   for (const char *pass : {"dense", "block_sparse", "block_sparse_kept"})
     expectClean(pass, kind, "backward");
-  // delta, dq, dk and dv; inverted lists; dq from what is kept.
-  EXPECT_EQ(assembled_, 3 + 4 + 5);
+  // dq, dk and dv; inverted lists; delta, and dq from what is kept.
+  EXPECT_EQ(assembled_, 2 + 3 + 5);
 }
 
 // What is part of no method.

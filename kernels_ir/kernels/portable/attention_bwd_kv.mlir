@@ -8,7 +8,7 @@
 //
 // over the rows i of the query blocks listed for key j's block (all rows without
 // lists) of every query head that reads this key head, and with causal only
-// j <= i + kv_len - q_len; delta as attention_bwd_delta leaves it. A key that no
+// j <= i + kv_len - q_len; delta as attention_bwd_q leaves it. A key that no
 // row sees gives 0. One program a tile of keys of one block, which are the rows
 // here: sᵀ = k qᵀ. Sums run over heads and lists in order, so nothing is added
 // by two programs. (FlashAttention-2, arXiv 2307.08691, section 3.2.)

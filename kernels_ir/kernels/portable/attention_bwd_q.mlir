@@ -7,10 +7,15 @@
 //   d_q[i]    = softmax_scale sum_j d_s[i, j] k[j]
 //
 // over the keys j of the blocks listed for row i's block (all keys without
-// lists), and with causal only j <= i + kv_len - q_len; delta as
-// attention_bwd_delta leaves it. A row without keys (lse = -inf) gives 0. One
-// program a tile of query rows, as in attention_fwd. (FlashAttention-2,
-// arXiv 2307.08691, section 3.2.)
+// lists), and with causal only j <= i + kv_len - q_len. A row without keys (lse =
+// -inf) gives 0. One program a tile of query rows, as in attention_fwd.
+// (FlashAttention-2, arXiv 2307.08691, section 3.2.)
+//
+//   delta[i]  = sum_d d_o[i, d] o[i, d] - d_lse[i]
+//
+// is what a launch before has left, or with forms_delta formed here and left for
+// attention_bwd_kv; without d_lse nothing is subtracted (that it joins delta follows
+// from d lse / d s = p).
 
 !elem = !tile.element<"elem">
 !q_tile = tensor<?x?xf32, #tile.sizes<tile_q, head_dim>>
@@ -26,9 +31,10 @@
 tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
                              %v: !tile.global<4 x !elem>, %d_o: !tile.global<4 x !elem>,
                              %indices: !tile.global<4 x i32>, %counts: !tile.global<3 x i32>,
-                             %lse: !tile.global<3 x f32>, %delta: !tile.global<3 x f32>,
+                             %lse: !tile.global<3 x f32>, %o: !tile.global<4 x !elem>,
+                             %d_lse: !tile.global<3 x f32>, %delta: !tile.global<3 x f32>,
                              %d_q: !tile.global<4 x !elem>, %softmax_scale: f32)
-    parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, tile_q, tile_kv]
+    parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, forms_delta, tile_q, tile_kv]
     grid %q by tile_q {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -43,6 +49,7 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
   %mask_block_kv = tile.parameter "mask_block_kv" : index
   %causal = tile.parameter "causal" : i1
   %has_lists = tile.parameter "has_lists" : i1
+  %forms_delta = tile.parameter "forms_delta" : i1
 
   // Where this program works.
   %batch, %head, %tile = tile.program_id : index, index, index
@@ -99,7 +106,6 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
   // Exponentials are of base 2. A row without keys subtracts +inf, so that its
   // weights are 0 and not exp(s + inf).
   %lse_rows = tile.load_values %lse_view[%first_row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
-  %delta_rows = tile.load_values %delta_view[%first_row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
   %log2_es = tile.splat %log2_e : f32 -> !rows
   %lse_log2 = arith.mulf %lse_rows, %log2_es : !rows
   %lowest = tile.splat %minus_inf : f32 -> !rows
@@ -111,6 +117,26 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
 
   %q_tile = tile.load %q_view[%first_row, %c0] : !tile.view<2 x !elem> -> !q_tile
   %d_o_tile = tile.load %d_o_view[%first_row, %c0] : !tile.view<2 x !elem> -> !q_tile
+  %delta_rows = scf.if %forms_delta -> (!rows) {
+    %o_view = tile.slice %o[%batch, %head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
+    %o_tile = tile.load %o_view[%first_row, %c0] : !tile.view<2 x !elem> -> !q_tile
+    %o_products = arith.mulf %d_o_tile, %o_tile : !q_tile
+    %sums = tile.reduce sum %o_products : !q_tile -> !rows
+    %has_d_lse = tile.is_present %d_lse : !tile.global<3 x f32>
+    %formed = scf.if %has_d_lse -> (!rows) {
+      %d_lse_view = tile.slice %d_lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+      %d_lse_rows = tile.load_values %d_lse_view[%first_row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
+      %less = arith.subf %sums, %d_lse_rows : !rows
+      scf.yield %less : !rows
+    } else {
+      scf.yield %sums : !rows
+    }
+    tile.store %formed, %delta_view[%first_row] : !rows, !tile.view<1 x f32>
+    scf.yield %formed : !rows
+  } else {
+    %left = tile.load_values %delta_view[%first_row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
+    scf.yield %left : !rows
+  }
   %zero_scores = tile.splat %f0 : f32 -> !scores
   %no_position = tile.splat %c0_i32 : i32 -> !positions
   %no_gradient = tile.splat %f0 : f32 -> !q_tile

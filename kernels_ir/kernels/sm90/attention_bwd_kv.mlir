@@ -11,26 +11,29 @@
 // arXiv 2307.08691, section 2.3.2; delta from attention_bwd_delta.mlir). A query
 // without keys (lse = -inf) adds 0; a key that nobody sees gets 0.
 //
-// A CTA works on one tile of keys; two CTAs share a multiprocessor, so that one's
-// dots run under the other's exponentials. It goes through the query heads of the
+// A CTA works on one tile of keys after the other; two CTAs share a multiprocessor, so
+// that one's dots run under the other's exponentials. It goes through the query heads of the
 // group and the query blocks that list the key block, always in the same order,
 // tile_queries query rows a step; scores are computed transposed, so that p and ds
 // are left operands from registers. Where dk and dv of all columns do not fit the
 // registers, it goes through the steps once for each part of the columns. Roles:
 //
-//   scout      reads counts, lists and the queries' statistics, ahead of the loads
+//   scout      reads counts and lists, ahead of the loads
 //   loader     starts the copies of k, v, q and do
+//   rows       reads the queries' statistics
 //   consumers  compute
 //
 // Rings (stations in brackets; slots in shared memory):
 //
-//   work   scout [0] -> loader [1] -> consumers [2]: the number of steps
-//   steps  scout [0] -> loader [1] -> consumers [2]: first query row and head of a
-//          step; flags, and its first kept slab (-1: none)
+//   work   scout [0] -> loader [1] -> consumers [2]: what a tile of keys is: steps (-1:
+//          no more tiles), batch, head, first key
+//   steps  scout [0] -> loader [1] -> rows [2] -> consumers [3]: first query row, head
+//          (-1: no more steps) and batch of a step; flags, and its first kept slab
+//          (-1: none)
 //   offsets, deltas
-//          scout [0] -> consumers [1]: per query row of a step the exponent's
+//          rows [0] -> consumers [1]: per query row of a step the exponent's
 //          offset, -log2(e) lse; and delta, which is needed for longer
-//   keys   loader [0] -> consumers [1]: the CTA's k and v
+//   k, v   loader [0] -> consumers [1]: a tile's keys and values
 //   q, do  loader [0] -> consumers [1]: a step's tiles
 //   stack  the consumers' own: ds on its way to where it is kept
 //
@@ -64,8 +67,8 @@
 !q_part = !tile.shared<tile_queries x dkv_part_columns x !elem, swizzle dkv_swizzle_bytes>
 !kv_slot = !tile.shared<tile_keys x dkv_columns x !elem, swizzle dkv_swizzle_bytes>
 !stack_slot = !tile.shared<16 x dkv_stack_columns x !elem, swizzle 16>
-!work_note = !tile.shared<1 x i32>
-!place_note = !tile.shared<2 x i32>
+!work_note = !tile.shared<4 x i32>
+!place_note = !tile.shared<3 x i32>
 !flag_note = !tile.shared<2 x i32>
 !row_values = !tile.shared<tile_queries x f32>
 
@@ -73,7 +76,7 @@
 !step_ring = !tile.ring<!place_note, !flag_note>
 !row_ring = !tile.ring<!row_values>
 !stack_ring = !tile.ring<!stack_slot>
-!kv_ring = !tile.ring<!kv_slot, !kv_slot>
+!kv_ring = !tile.ring<!kv_slot>
 !q_ring = !tile.ring<!q_slot>
 !cursor = !tile.cursor
 
@@ -95,10 +98,11 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
                               %lse: !tile.global<3 x f32>, %delta: !tile.global<3 x f32>,
                               %d_k: !tile.global<4 x !elem>, %d_v: !tile.global<4 x !elem>,
                               %places: !tile.global<4 x i32>,
-                              %kept: !tile.global<3 x !elem>, %softmax_scale: f32)
+                              %kept: !tile.global<3 x !elem>, %key_tickets: !tile.global<1 x i32>,
+                              %progress: !tile.global<1 x i32>, %softmax_scale: f32)
     parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, has_places, tile_queries, tile_keys,
                 dkv_keys, dkv_parts, dkv_part_columns, dkv_columns, dkv_swizzle_bytes, dkv_turns,
-                dkv_q_stages, dkv_do_stages, dkv_row_stages, dkv_stack_columns, dkv_warps, dkv_producer_registers, dkv_consumer_registers]
+                dkv_kv_stages, dkv_q_stages, dkv_do_stages, dkv_row_stages, dkv_stack_columns, dkv_warps, dkv_producer_registers, dkv_consumer_registers]
     grid %k by dkv_keys {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -126,6 +130,8 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
   %has_lists = tile.parameter "has_lists" : i1
   %keeps = tile.parameter "has_places" : i1
   %masks = arith.ori %causal, %keeps : i1
+  %always = arith.constant true
+  %awaits = arith.xori %keeps, %always : i1
   %steps_per_block = arith.divui %mask_block_q, %tile_queries : index
 
   %q_len = tile.dim %q, 2 : !tile.global<4 x !elem>
@@ -141,12 +147,13 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
   %k_map = tile.tensor_map %k : !tile.global<4 x !elem> -> !tile.tensor_map<4, !kv_slot>
   %v_map = tile.tensor_map %v : !tile.global<4 x !elem> -> !tile.tensor_map<4, !kv_slot>
 
-  %work_ring = tile.ring stages 1 passed_by [1, dkv_warps] : !work_ring
-  %step_ring = tile.ring stages 4 passed_by [1, dkv_warps] : !step_ring
+  %work_ring = tile.ring stages 2 passed_by [1, dkv_warps] : !work_ring
+  %step_ring = tile.ring stages 4 passed_by [1, 1, dkv_warps] : !step_ring
   %offset_ring = tile.ring stages dkv_row_stages passed_by [dkv_warps] : !row_ring
   %delta_ring = tile.ring stages dkv_row_stages passed_by [dkv_warps] : !row_ring
   %stack_ring = tile.ring stages 1 passed_by [dkv_warps] : !stack_ring
-  %kv_ring = tile.ring stages 1 passed_by [dkv_warps] : !kv_ring
+  %k_ring = tile.ring stages dkv_kv_stages passed_by [dkv_warps] : !kv_ring
+  %v_ring = tile.ring stages dkv_kv_stages passed_by [dkv_warps] : !kv_ring
   %q_ring = tile.ring stages dkv_q_stages passed_by [dkv_warps] : !q_ring
   %do_ring = tile.ring stages dkv_do_stages passed_by [dkv_warps] : !q_ring
   %start = tile.ring_start : !cursor
@@ -159,7 +166,14 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
       tile.launch_wait
       tile.launch_next
     }
-    %batch, %kv_head, %tile = tile.program_id : index, index, index
+    %first_program, %end_program, %program_step = tile.programs : index, index, index
+    %lasts:3 = scf.while (%program = %first_program, %work_at = %start, %tile_step_at = %start)
+        : (index, !cursor, !cursor) -> (index, !cursor, !cursor) {
+      %is_program = arith.cmpi slt, %program, %end_program : index
+      scf.condition(%is_program) %program, %work_at, %tile_step_at : index, !cursor, !cursor
+    } do {
+    ^tile(%program: index, %work_at: !cursor, %tile_step_at: !cursor):
+    %batch, %kv_head, %tile = tile.program_place %program : index, index, index
     %first_key = arith.muli %tile, %dkv_keys : index
     %key_block = arith.divui %first_key, %mask_block_kv : index
     %first_head = arith.muli %kv_head, %heads_per_kv : index
@@ -197,13 +211,14 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     %all_total = arith.maxsi %total, %c1 : index
     %is_seen = arith.cmpi sgt, %total, %c0 : index
     %total_i32 = arith.index_cast %all_total : index to i32
-    %work_note = tile.ring_acquire %work_ring[%start] : !work_ring -> !work_note
-    tile.store_note (%total_i32), %work_note : !work_note
-    tile.ring_commit %work_ring[%start] : !work_ring
+    %batch_i32 = arith.index_cast %batch : index to i32
+    %kv_head_i32 = arith.index_cast %kv_head : index to i32
+    %first_key_i32 = arith.index_cast %first_key : index to i32
+    %work_note = tile.ring_acquire %work_ring[%work_at] : !work_ring -> !work_note
+    tile.store_note (%total_i32, %batch_i32, %kv_head_i32, %first_key_i32), %work_note : !work_note
+    tile.ring_commit %work_ring[%work_at] : !work_ring
+    %work_next = tile.ring_next %work_ring[%work_at] : !work_ring -> !cursor
 
-    %minus_log2_e = arith.negf %log2_e : f32
-    %minus_log2_es = tile.splat %minus_log2_e : f32 -> !rows
-    %no_keys = tile.splat %minus_inf : f32 -> !rows
     %tile_last = arith.addi %first_key, %tile_keys : index
     %keys_end = arith.addi %first_key, %dkv_keys : index
     %is_ragged = arith.cmpi sgt, %keys_end, %kv_len : index
@@ -223,11 +238,10 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     // A step's head and number in the head's list follow from those before: the
     // next one of this head, or the first one of the next head that has any.
     %head_0 = arith.subi %first_head, %c1 : index
-    %part_ends:2 = scf.for %part = %c0 to %parts step %c1
-        iter_args(%part_step_at = %start, %part_row_at = %start) -> (!cursor, !cursor) {
-      %last:5 = scf.for %step = %c0 to %all_total step %c1
-          iter_args(%step_at = %part_step_at, %row_at = %part_row_at, %old_head = %head_0, %old_number = %c0,
-                    %old_steps = %c0) -> (!cursor, !cursor, index, index, index) {
+    %part_end = scf.for %part = %c0 to %parts step %c1 iter_args(%part_step_at = %tile_step_at) -> (!cursor) {
+      %last:4 = scf.for %step = %c0 to %all_total step %c1
+          iter_args(%step_at = %part_step_at, %old_head = %head_0, %old_number = %c0, %old_steps = %c0)
+          -> (!cursor, index, index, index) {
         %here:3 = scf.while (%head_try = %old_head, %number_try = %old_number, %steps_try = %old_steps)
             : (index, index, index) -> (index, index, index) {
           %is_done = arith.cmpi sge, %number_try, %steps_try : index
@@ -303,16 +317,129 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         %flags = arith.select %masked, %masked_bit, %c0_i32 : i32
         %row_i32 = arith.index_cast %row : index to i32
         %head_i32 = arith.index_cast %head : index to i32
+        %place_note, %flag_note = tile.ring_acquire %step_ring[%step_at] : !step_ring -> !place_note, !flag_note
+        tile.store_note (%row_i32, %head_i32, %batch_i32), %place_note : !place_note
+        tile.store_note (%flags, %kept_i32), %flag_note : !flag_note
+        tile.ring_commit %step_ring[%step_at] : !step_ring
+
+        %step_next = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
+        %number_next = arith.addi %here#1, %c1 : index
+        scf.yield %step_next, %here#0, %number_next, %here#2 : !cursor, index, index, index
+      }
+      scf.yield %last#0 : !cursor
+    }
+
+    // Lists are of unequal lengths, so whoever is done takes the next.
+    %next = tile.next_program %program counted by %key_tickets : !tile.global<1 x i32> -> index
+    scf.yield %next, %work_next, %part_end : index, !cursor, !cursor
+    }
+
+    // No more tiles.
+    %end_note = tile.ring_acquire %work_ring[%lasts#1] : !work_ring -> !work_note
+    tile.store_note (%minus_one_i32, %c0_i32, %c0_i32, %c0_i32), %end_note : !work_note
+    tile.ring_commit %work_ring[%lasts#1] : !work_ring
+    %end_place, %end_flags = tile.ring_acquire %step_ring[%lasts#2] : !step_ring -> !place_note, !flag_note
+    tile.store_note (%c0_i32, %minus_one_i32, %c0_i32), %end_place : !place_note
+    tile.ring_commit %step_ring[%lasts#2] : !step_ring
+
+    // The launch before, of attention_bwd_q, has waited for all else that is read here,
+    // and need not have ended before this one does.
+    scf.if %awaits {
+      tile.launch_wait
+    }
+  }
+
+  // ---- loader ----------------------------------------------------------------
+  tile.role "loader" warps 1 registers dkv_producer_registers {
+    %ends:5 = scf.while (%work_at = %start, %kv_at = %start, %tile_step_at = %start, %tile_q_at = %start,
+                         %tile_do_at = %start)
+        : (!cursor, !cursor, !cursor, !cursor, !cursor) -> (!cursor, !cursor, !cursor, !cursor, !cursor) {
+      %work_note = tile.ring_wait %work_ring[%work_at] : !work_ring -> !work_note
+      %total_i32, %batch_i32, %kv_head_i32, %first_key_i32 = tile.load_note %work_note : !work_note -> i32, i32, i32, i32
+      tile.ring_release %work_ring[%work_at] : !work_ring
+      %work_next = tile.ring_next %work_ring[%work_at] : !work_ring -> !cursor
+      %batch = arith.index_cast %batch_i32 : i32 to index
+      %kv_head = arith.index_cast %kv_head_i32 : i32 to index
+      %first_key = arith.index_cast %first_key_i32 : i32 to index
+      %total = arith.index_cast %total_i32 : i32 to index
+      %more = arith.cmpi sge, %total_i32, %c0_i32 : i32
+      %last:3 = scf.if %more -> (!cursor, !cursor, !cursor) {
+        %k_slot = tile.ring_acquire %k_ring[%kv_at] : !kv_ring -> !kv_slot
+        tile.ring_commit %k_ring[%kv_at] loads(%k_slot : !kv_slot) : !kv_ring
+        tile.load_async %k_map[%batch, %kv_head, %first_key] into %k_slot : !tile.tensor_map<4, !kv_slot>, !kv_slot
+
+        %all_steps = arith.muli %total, %parts : index
+        %steps_last:3 = scf.for %step = %c0 to %all_steps step %c1
+            iter_args(%step_at = %tile_step_at, %q_at = %tile_q_at, %do_at = %tile_do_at)
+            -> (!cursor, !cursor, !cursor) {
+          %place_note, %flag_note = tile.ring_wait %step_ring[%step_at] : !step_ring -> !place_note, !flag_note
+          %row_i32, %head_i32, %batch_here = tile.load_note %place_note : !place_note -> i32, i32, i32
+          tile.ring_release %step_ring[%step_at] : !step_ring
+          %row = arith.index_cast %row_i32 : i32 to index
+          %head = arith.index_cast %head_i32 : i32 to index
+          %q_slot = tile.ring_acquire %q_ring[%q_at] : !q_ring -> !q_slot
+          tile.ring_commit %q_ring[%q_at] loads(%q_slot : !q_slot) : !q_ring
+          tile.load_async %q_map[%batch, %head, %row] into %q_slot : !tile.tensor_map<4, !q_slot>, !q_slot
+          // The tile before needs its v for longer than its k.
+          %is_first = arith.cmpi eq, %step, %c0 : index
+          scf.if %is_first {
+            %v_slot = tile.ring_acquire %v_ring[%kv_at] : !kv_ring -> !kv_slot
+            tile.ring_commit %v_ring[%kv_at] loads(%v_slot : !kv_slot) : !kv_ring
+            tile.load_async %v_map[%batch, %kv_head, %first_key] into %v_slot : !tile.tensor_map<4, !kv_slot>, !kv_slot
+          }
+          %do_slot = tile.ring_acquire %do_ring[%do_at] : !q_ring -> !q_slot
+          tile.ring_commit %do_ring[%do_at] loads(%do_slot : !q_slot) : !q_ring
+          tile.load_async %do_map[%batch, %head, %row] into %do_slot : !tile.tensor_map<4, !q_slot>, !q_slot
+          %step_next = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
+          %q_next = tile.ring_next %q_ring[%q_at] : !q_ring -> !cursor
+          %do_next = tile.ring_next %do_ring[%do_at] : !q_ring -> !cursor
+          scf.yield %step_next, %q_next, %do_next : !cursor, !cursor, !cursor
+        }
+        scf.yield %steps_last#0, %steps_last#1, %steps_last#2 : !cursor, !cursor, !cursor
+      } else {
+        // The end of the steps, for the rows.
+        %end_place, %end_flags = tile.ring_wait %step_ring[%tile_step_at] : !step_ring -> !place_note, !flag_note
+        tile.ring_release %step_ring[%tile_step_at] : !step_ring
+        scf.yield %tile_step_at, %tile_q_at, %tile_do_at : !cursor, !cursor, !cursor
+      }
+      %kv_next = tile.ring_next %k_ring[%kv_at] : !kv_ring -> !cursor
+      scf.condition(%more) %work_next, %kv_next, %last#0, %last#1, %last#2
+          : !cursor, !cursor, !cursor, !cursor, !cursor
+    } do {
+    ^tile(%work_at: !cursor, %kv_at: !cursor, %step_at: !cursor, %q_at: !cursor, %do_at: !cursor):
+      scf.yield %work_at, %kv_at, %step_at, %q_at, %do_at : !cursor, !cursor, !cursor, !cursor, !cursor
+    }
+  }
+
+  // ---- rows -----------------------------------------------------------------------
+  tile.role "rows" warps 1 registers dkv_producer_registers {
+    %minus_log2_e = arith.negf %log2_e : f32
+    %minus_log2_es = tile.splat %minus_log2_e : f32 -> !rows
+    %no_keys = tile.splat %minus_inf : f32 -> !rows
+    // delta of all rows: what attention_bwd_q counts, or a launch before has written.
+    %first_program, %end_program, %program_step = tile.programs : index, index, index
+    %batches = tile.dim %q, 0 : !tile.global<4 x !elem>
+    %all_heads = arith.muli %batches, %q_heads : index
+    %all_rows = arith.muli %all_heads, %q_len : index
+    scf.if %awaits {
+      tile.await %progress[%c0] until %all_rows by %program_step : !tile.global<1 x i32>
+    }
+    %ends:2 = scf.while (%step_at = %start, %row_at = %start) : (!cursor, !cursor) -> (!cursor, !cursor) {
+      %place_note, %flag_note = tile.ring_wait %step_ring[%step_at] station 2
+          : !step_ring -> !place_note, !flag_note
+      %row_i32, %head_i32, %batch_i32 = tile.load_note %place_note : !place_note -> i32, i32, i32
+      tile.ring_release %step_ring[%step_at] station 2 : !step_ring
+      %step_next = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
+      %more = arith.cmpi sge, %head_i32, %c0_i32 : i32
+      %row_next = scf.if %more -> (!cursor) {
+        %row = arith.index_cast %row_i32 : i32 to index
+        %head = arith.index_cast %head_i32 : i32 to index
+        %batch = arith.index_cast %batch_i32 : i32 to index
         // A query without keys has p = 2^(.. - inf) = 0, and so one beyond the end.
         %lse_view = tile.slice %lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
         %delta_view = tile.slice %delta[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
         %row_lse = tile.load_values %lse_view[%row] otherwise %inf : !tile.view<1 x f32>, f32 -> !rows
         %row_delta = tile.load_values %delta_view[%row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
-        %place_note, %flag_note = tile.ring_acquire %step_ring[%step_at] : !step_ring -> !place_note, !flag_note
-        tile.store_note (%row_i32, %head_i32), %place_note : !place_note
-        tile.store_note (%flags, %kept_i32), %flag_note : !flag_note
-        tile.ring_commit %step_ring[%step_at] : !step_ring
-
         %unseen = arith.cmpf oeq, %row_lse, %no_keys : !rows
         %lse_log2 = arith.mulf %row_lse, %minus_log2_es : !rows
         %offset = arith.select %unseen, %no_keys, %lse_log2 : !row_mask, !rows
@@ -322,78 +449,47 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         %delta_note = tile.ring_acquire %delta_ring[%row_at] : !row_ring -> !row_values
         tile.store_shared %row_delta, %delta_note : !rows, !row_values
         tile.ring_commit %delta_ring[%row_at] : !row_ring
-
-        %step_next = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
-        %row_next = tile.ring_next %offset_ring[%row_at] : !row_ring -> !cursor
-        %number_next = arith.addi %here#1, %c1 : index
-        scf.yield %step_next, %row_next, %here#0, %number_next, %here#2 : !cursor, !cursor, index, index, index
+        %row_after = tile.ring_next %offset_ring[%row_at] : !row_ring -> !cursor
+        scf.yield %row_after : !cursor
+      } else {
+        scf.yield %row_at : !cursor
       }
-      scf.yield %last#0, %last#1 : !cursor, !cursor
-    }
-
-    // The launch before, of attention_bwd_q, has waited for all that is read here,
-    // and need not have ended before the last program here has.
-    %batches = tile.dim %k, 0 : !tile.global<4 x !elem>
-    %last_batch = arith.subi %batches, %c1 : index
-    %last_kv_head = arith.subi %kv_heads, %c1 : index
-    %next_key = arith.addi %first_key, %dkv_keys : index
-    %is_last_batch = arith.cmpi eq, %batch, %last_batch : index
-    %is_last_head = arith.cmpi eq, %kv_head, %last_kv_head : index
-    %is_last_key = arith.cmpi sge, %next_key, %kv_len : index
-    %is_last_of_heads = arith.andi %is_last_batch, %is_last_head : i1
-    %is_last_program = arith.andi %is_last_of_heads, %is_last_key : i1
-    %true = arith.constant true
-    %has_not_waited = arith.xori %keeps, %true : i1
-    %is_last = arith.andi %is_last_program, %has_not_waited : i1
-    scf.if %is_last {
-      tile.launch_wait
-    }
-  }
-
-  // ---- loader ----------------------------------------------------------------
-  tile.role "loader" warps 1 registers dkv_producer_registers {
-    %batch, %kv_head, %tile = tile.program_id : index, index, index
-    %first_key = arith.muli %tile, %dkv_keys : index
-    %k_slot, %v_slot = tile.ring_acquire %kv_ring[%start] : !kv_ring -> !kv_slot, !kv_slot
-    tile.ring_commit %kv_ring[%start] loads(%k_slot, %v_slot : !kv_slot, !kv_slot) : !kv_ring
-    tile.load_async %k_map[%batch, %kv_head, %first_key] into %k_slot : !tile.tensor_map<4, !kv_slot>, !kv_slot
-    tile.load_async %v_map[%batch, %kv_head, %first_key] into %v_slot : !tile.tensor_map<4, !kv_slot>, !kv_slot
-
-    %work_note = tile.ring_wait %work_ring[%start] : !work_ring -> !work_note
-    %total_i32 = tile.load_note %work_note : !work_note -> i32
-    tile.ring_release %work_ring[%start] : !work_ring
-    %total = arith.index_cast %total_i32 : i32 to index
-    %all_steps = arith.muli %total, %parts : index
-    %last:3 = scf.for %step = %c0 to %all_steps step %c1
-        iter_args(%step_at = %start, %q_at = %start, %do_at = %start) -> (!cursor, !cursor, !cursor) {
-      %place_note, %flag_note = tile.ring_wait %step_ring[%step_at] : !step_ring -> !place_note, !flag_note
-      %row_i32, %head_i32 = tile.load_note %place_note : !place_note -> i32, i32
-      tile.ring_release %step_ring[%step_at] : !step_ring
-      %row = arith.index_cast %row_i32 : i32 to index
-      %head = arith.index_cast %head_i32 : i32 to index
-      %q_slot = tile.ring_acquire %q_ring[%q_at] : !q_ring -> !q_slot
-      tile.ring_commit %q_ring[%q_at] loads(%q_slot : !q_slot) : !q_ring
-      tile.load_async %q_map[%batch, %head, %row] into %q_slot : !tile.tensor_map<4, !q_slot>, !q_slot
-      %do_slot = tile.ring_acquire %do_ring[%do_at] : !q_ring -> !q_slot
-      tile.ring_commit %do_ring[%do_at] loads(%do_slot : !q_slot) : !q_ring
-      tile.load_async %do_map[%batch, %head, %row] into %do_slot : !tile.tensor_map<4, !q_slot>, !q_slot
-      %step_next = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
-      %q_next = tile.ring_next %q_ring[%q_at] : !q_ring -> !cursor
-      %do_next = tile.ring_next %do_ring[%do_at] : !q_ring -> !cursor
-      scf.yield %step_next, %q_next, %do_next : !cursor, !cursor, !cursor
+      scf.condition(%more) %step_next, %row_next : !cursor, !cursor
+    } do {
+    ^step(%step_at: !cursor, %row_at: !cursor):
+      scf.yield %step_at, %row_at : !cursor, !cursor
     }
   }
 
   // ---- consumers -----------------------------------------------------------------
   tile.role "consumers" warps dkv_warps registers dkv_consumer_registers {
-    %batch, %kv_head, %tile = tile.program_id : index, index, index
-    %first_key = arith.muli %tile, %dkv_keys : index
     // Exponents in base 2: p = 2^(scale s + offset).
     %scale = arith.mulf %softmax_scale, %log2_e : f32
     %scales = tile.splat %scale : f32 -> !scores
     %hidden = tile.splat %minus_inf : f32 -> !scores
     %no_output = tile.splat %f0 : f32 -> !output
 
+    %stack_slot = tile.ring_pieces %stack_ring[%start] : !stack_ring -> !stack_slot
+    %kept_slabs = tile.slice %kept[%c0, %c0] : !tile.global<3 x !elem> -> !tile.view<1 x !elem>
+
+    %tile_ends:7 = scf.while (%work_at = %start, %kv_at = %start, %tile_at = %start, %tile_do_at = %start,
+                              %tile_step_at = %start, %tile_offset_at = %start, %tile_delta_at = %start)
+        : (!cursor, !cursor, !cursor, !cursor, !cursor, !cursor, !cursor)
+        -> (!cursor, !cursor, !cursor, !cursor, !cursor, !cursor, !cursor) {
+      %end_note = tile.ring_wait %work_ring[%work_at] station 2 : !work_ring -> !work_note
+      %end_total, %end_batch, %end_head, %end_first = tile.load_note %end_note : !work_note -> i32, i32, i32, i32
+      %more = arith.cmpi sge, %end_total, %c0_i32 : i32
+      scf.condition(%more) %work_at, %kv_at, %tile_at, %tile_do_at, %tile_step_at, %tile_offset_at, %tile_delta_at
+          : !cursor, !cursor, !cursor, !cursor, !cursor, !cursor, !cursor
+    } do {
+    ^tile(%work_at: !cursor, %kv_at: !cursor, %tile_at: !cursor, %tile_do_at: !cursor, %tile_step_at: !cursor,
+          %tile_offset_at: !cursor, %tile_delta_at: !cursor):
+    %work_note = tile.ring_pieces %work_ring[%work_at] : !work_ring -> !work_note
+    %total_i32, %batch_i32, %kv_head_i32, %first_key_i32 = tile.load_note %work_note : !work_note -> i32, i32, i32, i32
+    %total = arith.index_cast %total_i32 : i32 to index
+    %batch = arith.index_cast %batch_i32 : i32 to index
+    %kv_head = arith.index_cast %kv_head_i32 : i32 to index
+    %first_key = arith.index_cast %first_key_i32 : i32 to index
     // Key j is seen by the queries from query_starts[j].
     %seen_from_causal = arith.subi %first_key, %shift : index
     %seen_from = arith.select %causal, %seen_from_causal, %before_all : index
@@ -408,24 +504,17 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     %never = tile.splat %nowhere_i32 : i32 -> !key_numbers
     %query_starts = arith.select %is_key, %seen_starts, %never : !key_mask, !key_numbers
 
-    %stack_slot = tile.ring_pieces %stack_ring[%start] : !stack_ring -> !stack_slot
-    %kept_slabs = tile.slice %kept[%c0, %c0] : !tile.global<3 x !elem> -> !tile.view<1 x !elem>
-
-    %work_note = tile.ring_wait %work_ring[%start] station 2 : !work_ring -> !work_note
-    %total_i32 = tile.load_note %work_note : !work_note -> i32
-    tile.ring_release %work_ring[%start] station 2 : !work_ring
-    %total = arith.index_cast %total_i32 : i32 to index
-
-    %k_slot, %v_slot = tile.ring_wait %kv_ring[%start] : !kv_ring -> !kv_slot, !kv_slot
+    %k_slot = tile.ring_wait %k_ring[%kv_at] : !kv_ring -> !kv_slot
     %end_key = arith.addi %first_key, %dkv_keys : index
     %ends:5 = scf.for %part = %c0 to %parts step %c1
-        iter_args(%at_0 = %start, %do_at_0 = %start, %step_at_0 = %start, %offset_at_0 = %start, %delta_at_0 = %start)
+        iter_args(%at_0 = %tile_at, %do_at_0 = %tile_do_at, %step_at_0 = %tile_step_at, %offset_at_0 = %tile_offset_at,
+                  %delta_at_0 = %tile_delta_at)
         -> (!cursor, !cursor, !cursor, !cursor, !cursor) {
       // The first step's weights.
       %first_column = arith.muli %part, %part_columns : index
       %q_slot_0 = tile.ring_wait %q_ring[%at_0] : !q_ring -> !q_slot
       %products_0 = tile.dot_async %k_slot, %q_slot_0 transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
-      %place_note_0, %flag_note_0 = tile.ring_wait %step_ring[%step_at_0] station 2
+      %place_note_0, %flag_note_0 = tile.ring_wait %step_ring[%step_at_0] station 3
           : !step_ring -> !place_note, !flag_note
       %flags_0, %kept_0 = tile.load_note %flag_note_0 : !flag_note -> i32, i32
       %offset_note_0 = tile.ring_wait %offset_ring[%offset_at_0] : !row_ring -> !row_values
@@ -436,7 +525,7 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
       %is_marked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
       %masked_0 = arith.andi %is_marked_0, %masks : i1
       %visible_0 = scf.if %masked_0 -> (!scores) {
-        %row_0, %head_0 = tile.load_note %place_note_0 : !place_note -> i32, i32
+        %row_0, %head_0, %batch_0 = tile.load_note %place_note_0 : !place_note -> i32, i32, i32
         %first_rows_0 = tile.splat %row_0 : i32 -> !row_numbers
         %numbers_0 = tile.iota : !row_numbers
         %row_numbers_0 = arith.addi %first_rows_0, %numbers_0 : !row_numbers
@@ -451,8 +540,9 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
       %exponents_0 = math.fma %visible_0, %scales, %offsets_0 : !scores
       %p_f32_0 = math.exp2 %exponents_0 : !scores
       %p_0 = tile.convert %p_f32_0 : !scores -> !weights
-      tile.ring_release %step_ring[%step_at_0] station 2 : !step_ring
+      tile.ring_release %step_ring[%step_at_0] station 3 : !step_ring
       tile.ring_release %offset_ring[%offset_at_0] : !row_ring
+      %v_slot = tile.ring_wait %v_ring[%kv_at] : !kv_ring -> !kv_slot
       %do_slot_0 = tile.ring_wait %do_ring[%do_at_0] : !q_ring -> !q_slot
       %step_at_1 = tile.ring_next %step_ring[%step_at_0] : !step_ring -> !cursor
       %offset_at_1 = tile.ring_next %offset_ring[%offset_at_0] : !row_ring -> !cursor
@@ -504,7 +594,7 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         scf.if %turns {
           tile.pass_turn
         }
-        %place_note, %flag_note = tile.ring_wait %step_ring[%step_at] station 2
+        %place_note, %flag_note = tile.ring_wait %step_ring[%step_at] station 3
             : !step_ring -> !place_note, !flag_note
         %flags, %kept_here = tile.load_note %flag_note : !flag_note -> i32, i32
         %offset_note = tile.ring_wait %offset_ring[%offset_at] : !row_ring -> !row_values
@@ -517,7 +607,7 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         %is_marked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
         %masked = arith.andi %is_marked, %masks : i1
         %visible = scf.if %masked -> (!scores) {
-          %row, %head = tile.load_note %place_note : !place_note -> i32, i32
+          %row, %head, %batch_again = tile.load_note %place_note : !place_note -> i32, i32, i32
           %first_rows = tile.splat %row : i32 -> !row_numbers
           %numbers = tile.iota : !row_numbers
           %row_numbers = arith.addi %first_rows, %numbers : !row_numbers
@@ -532,7 +622,7 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         %exponents = math.fma %visible, %scales, %offsets : !scores
         %p_f32 = math.exp2 %exponents : !scores
         %p = tile.convert %p_f32 : !scores -> !weights
-        tile.ring_release %step_ring[%step_at] station 2 : !step_ring
+        tile.ring_release %step_ring[%step_at] station 3 : !step_ring
         tile.ring_release %offset_ring[%offset_at] : !row_ring
         // Waiting here for what the next step needs keeps the exponentials, which the
         // assembler would move behind it, before the wait for dk.
@@ -548,7 +638,12 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
                   %delta_at_after : !output, !output, !weights, i32, !cursor, !cursor, !cursor, !cursor, !cursor
       }
 
-      // What the last step's weights give.
+      // What the last step's weights give. The next tile's k can come.
+      %next_part = arith.addi %part, %c1 : index
+      %is_last_part = arith.cmpi eq, %next_part, %parts : index
+      scf.if %is_last_part {
+        tile.ring_release %k_ring[%kv_at] : !kv_ring
+      }
       %do_slot_l = tile.ring_pieces %do_ring[%last_do_at] : !q_ring -> !q_slot
       %do_part_l = tile.shared_columns %do_slot_l[%first_column] : !q_slot -> !q_part
       scf.if %turns {
@@ -564,6 +659,9 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
       %delta_here_l = tile.load_shared %delta_note_l : !row_values -> !rows
       %deltas_l = tile.expand %delta_here_l axis 0 : !rows -> !scores
       %dp_l = tile.dot_wait 1 (%slopes_l : !tile.pending<!scores>) -> !scores
+      scf.if %is_last_part {
+        tile.ring_release %v_ring[%kv_at] : !kv_ring
+      }
       %p_back_l = tile.convert %last_p : !weights -> !scores
       %distance_l = arith.subf %dp_l, %deltas_l : !scores
       %ds_f32_l = arith.mulf %p_back_l, %distance_l : !scores
@@ -598,6 +696,12 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
       %end_delta_at = tile.ring_next %delta_ring[%last_delta_at] : !row_ring -> !cursor
       scf.yield %end_at, %end_do_at, %end_step_at, %end_offset_at, %end_delta_at
           : !cursor, !cursor, !cursor, !cursor, !cursor
+    }
+    tile.ring_release %work_ring[%work_at] station 2 : !work_ring
+    %work_next = tile.ring_next %work_ring[%work_at] : !work_ring -> !cursor
+    %kv_next = tile.ring_next %k_ring[%kv_at] : !kv_ring -> !cursor
+    scf.yield %work_next, %kv_next, %ends#0, %ends#1, %ends#2, %ends#3, %ends#4
+        : !cursor, !cursor, !cursor, !cursor, !cursor, !cursor, !cursor
     }
     scf.if %keeps {
       tile.store_stacked_wait

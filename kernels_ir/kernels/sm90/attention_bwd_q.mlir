@@ -7,21 +7,25 @@
 //   p[i, j] = exp(s[i, j] - lse[i]),           s = softmax_scale q kᵀ
 //
 // over the keys j that query i sees (FlashAttention-2, arXiv 2307.08691, section
-// 2.3.2; delta from attention_bwd_delta.mlir). A row without keys (lse = -inf)
-// gives 0.
+// 2.3.2). A row without keys (lse = -inf) gives 0. delta[i] = sum_d o[i, d] do[i, d] -
+// dlse[i] is what attention_bwd_delta.mlir has written; with forms_delta it is formed
+// here, for attention_bwd_kv.mlir too, in the time that products leave.
 //
 // CTAs, key tiles and their flags are those of attention_fwd.mlir: a CTA works on
 // one tile of query rows ("row" below) after the other, a key tile is gathered
 // from listed mask blocks. Roles:
 //
 //   scout      reads counts and lists, several key tiles ahead of the loads
+//   sums, more sums
+//              form delta of the rows to come and write it, half of a tile each
 //   loader     starts the copies of q, do, k and v
 //   consumers  compute; 64 query rows a warpgroup
 //
 // Rings (stations in brackets; slots in shared memory):
 //
-//   rows   scout [0] -> loader [1]: what a row is: steps (-1: no more rows), batch,
-//          head, first query row
+//   rows   scout [0] -> sums [1] -> more sums [2] -> loader [3]: what a row is: steps (-1: no more
+//          rows), batch, head, first query row
+//   deltas sums [0] -> more sums [1] -> consumers [2]: that a row's delta has been written
 //   boxes  scout [0] -> loader [1]: first key rows of a tile's boxes, and flags
 //   q, do  loader [0] -> consumers [1]: a row's tiles (q with what the row is)
 //   k      loader [0] -> consumers [1]: a key tile with its boxes and flags
@@ -30,6 +34,9 @@
 // A key tile is used twice, for the scores and one step later, when its ds is
 // there, for dq: ds(i - 1) k(i - 1) and q k(i)ᵀ are issued together. Warpgroups
 // take turns in issuing, so that one's dots run under the other's exponentials.
+//
+// Whoever reads delta of this launch may run beside its last rows: progress[0] counts
+// the query rows whose delta is there.
 //
 // With has_places only row blocks without a place are worked on (row_places below 0);
 // the others' dq is what attention_bwd_q_kept.mlir has written.
@@ -52,6 +59,7 @@
 !flag_note = !tile.shared<1 x i32>
 
 !row_ring = !tile.ring<!row_note>
+!delta_ring = !tile.ring<!flag_note>
 !box_ring = !tile.ring<!box_note, !flag_note>
 !q_ring = !tile.ring<!q_slot, !row_note>
 !do_ring = !tile.ring<!q_slot>
@@ -75,12 +83,14 @@
 tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
                              %v: !tile.global<4 x !elem>, %d_o: !tile.global<4 x !elem>,
                              %indices: !tile.global<4 x i32>, %counts: !tile.global<3 x i32>,
-                             %lse: !tile.global<3 x f32>, %delta: !tile.global<3 x f32>,
+                             %lse: !tile.global<3 x f32>, %o: !tile.global<4 x !elem>,
+                             %d_lse: !tile.global<3 x f32>, %delta: !tile.global<3 x f32>,
                              %d_q: !tile.global<4 x !elem>,
                              %row_places: !tile.global<3 x i32>, %unkept: !tile.global<3 x i32>,
-                             %tickets: !tile.global<1 x i32>, %softmax_scale: f32)
-    parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, has_places, dq_tile_q, dq_tile_kv,
-                dq_key_box, dq_boxes, swizzle_bytes, dq_k_stages, dq_v_stages,
+                             %tickets: !tile.global<1 x i32>, %progress: !tile.global<1 x i32>,
+                             %softmax_scale: f32)
+    parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, has_places, forms_delta, dq_tile_q,
+                dq_tile_kv, dq_key_box, dq_boxes, swizzle_bytes, dq_q_stages, dq_k_stages, dq_v_stages,
                 dq_warps, dq_producer_registers, dq_consumer_registers]
     grid %q by dq_tile_q {
   %c0 = arith.constant 0 : index
@@ -101,6 +111,9 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
   %causal = tile.parameter "causal" : i1
   %has_lists = tile.parameter "has_lists" : i1
   %is_rest = tile.parameter "has_places" : i1
+  %forms_delta = tile.parameter "forms_delta" : i1
+  %true_always = arith.constant true
+  %has_delta = arith.xori %forms_delta, %true_always : i1
   %head_dim = tile.parameter "head_dim" : index
   %c64 = arith.constant 64 : index
   %is_long = arith.cmpi ugt, %head_dim, %c64 : index
@@ -118,21 +131,25 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
 
   // Each ring's barriers: a slot is full when station 0 has arrived (one thread,
   // with the bytes of its copies), and passed on when the warps named have.
-  %row_ring = tile.ring stages 4 passed_by [1] : !row_ring
+  %row_ring = tile.ring stages 4 passed_by [1, 1, 1] : !row_ring
+  // As many as of q, whose place serves for it.
+  %delta_ring = tile.ring stages dq_q_stages passed_by [1, dq_warps] : !delta_ring
   %box_ring = tile.ring stages 8 passed_by [1] : !box_ring
-  %q_ring = tile.ring stages 1 passed_by [dq_warps] : !q_ring
-  %do_ring = tile.ring stages 1 passed_by [dq_warps] : !do_ring
+  %q_ring = tile.ring stages dq_q_stages passed_by [dq_warps] : !q_ring
+  %do_ring = tile.ring stages dq_q_stages passed_by [dq_warps] : !do_ring
   %k_ring = tile.ring stages dq_k_stages passed_by [dq_warps] : !k_ring
   %v_ring = tile.ring stages dq_v_stages passed_by [dq_warps] : !v_ring
   %start = tile.ring_start : !cursor
 
-  // delta is what a launch before this one computes. What comes next reads that and
-  // nothing of this one, and takes over multiprocessors that have no row left.
-  tile.launch_wait
-  tile.launch_next
-
   // ---- scout: what to load -------------------------------------------------
   tile.role "scout" warps 1 registers dq_producer_registers {
+    // delta, or what is kept, is what a launch before this one computes. What comes
+    // next reads that and nothing of this one, and takes over multiprocessors that
+    // have no row left.
+    scf.if %has_delta {
+      tile.launch_wait
+      tile.launch_next
+    }
     %first_program, %end, %step = tile.programs : index, index, index
     // Most often there is no rest.
     %first = scf.if %is_rest -> (index) {
@@ -266,6 +283,132 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
     tile.ring_commit %row_ring[%last#1] : !row_ring
   }
 
+  // ---- sums ----------------------------------------------------------------------
+  tile.role "sums" warps 1 registers dq_producer_registers {
+    %c2 = arith.constant 2 : index
+    %c32 = arith.constant 32 : index
+    %half = arith.divui %tile_q, %c2 : index
+    %numbers = tile.iota : tensor<32xi32>
+    %all = tile.splat %true_always : i1 -> tensor<32xi1>
+    %has_d_lse = tile.is_present %d_lse : !tile.global<3 x f32>
+    %ends:2 = scf.while (%row_at = %start, %delta_at = %start) : (!cursor, !cursor) -> (!cursor, !cursor) {
+      %row_note = tile.ring_wait %row_ring[%row_at] : !row_ring -> !row_note
+      %steps_i32, %batch_i32, %head_i32, %first_row_i32 = tile.load_note %row_note : !row_note -> i32, i32, i32, i32
+      tile.ring_release %row_ring[%row_at] : !row_ring
+      %row_next = tile.ring_next %row_ring[%row_at] : !row_ring -> !cursor
+      %more = arith.cmpi sge, %steps_i32, %c0_i32 : i32
+      %forms = arith.andi %more, %forms_delta : i1
+      scf.if %forms {
+        %batch = arith.index_cast %batch_i32 : i32 to index
+        %head = arith.index_cast %head_i32 : i32 to index
+        %first_row = arith.index_cast %first_row_i32 : i32 to index
+        %end_row = arith.addi %first_row, %half : index
+        %o_view = tile.slice %o[%batch, %head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
+        %do_view = tile.slice %d_o[%batch, %head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
+        %delta_view = tile.slice %delta[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+        // One after the other, in few registers, reads would wait for memory.
+        tile.prefetch_rows %o_view[%first_row] rows dq_tile_q columns head_dim : !tile.view<2 x !elem>
+        scf.for %first = %first_row to %end_row step %c32 {
+          %products = tile.row_dots %o_view, %do_view[%first] columns head_dim
+              : !tile.view<2 x !elem>, !tile.view<2 x !elem> -> tensor<32xf32>
+          %value = scf.if %has_d_lse -> (tensor<32xf32>) {
+            %d_lse_view = tile.slice %d_lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+            %d_lse_rows = tile.load_values %d_lse_view[%first] otherwise %f0
+                : !tile.view<1 x f32>, f32 -> tensor<32xf32>
+            %difference = arith.subf %products, %d_lse_rows : tensor<32xf32>
+            scf.yield %difference : tensor<32xf32>
+          } else {
+            scf.yield %products : tensor<32xf32>
+          }
+          %first_i32 = arith.index_cast %first : index to i32
+          %firsts = tile.splat %first_i32 : i32 -> tensor<32xi32>
+          %places = arith.addi %firsts, %numbers : tensor<32xi32>
+          tile.scatter %value at %places where %all into %delta_view
+              : tensor<32xf32>, tensor<32xi32>, tensor<32xi1>, !tile.view<1 x f32>
+        }
+        %delta_note = tile.ring_acquire %delta_ring[%delta_at] : !delta_ring -> !flag_note
+        tile.store_note (%c0_i32), %delta_note : !flag_note
+        tile.ring_commit %delta_ring[%delta_at] : !delta_ring
+        %last_row = arith.minsi %end_row, %q_len : index
+        %last_after = arith.maxsi %last_row, %first_row : index
+        %rows_done = arith.subi %last_after, %first_row : index
+        tile.signal %progress[%c0] by %rows_done : !tile.global<1 x i32>
+      }
+      %delta_next = tile.ring_next %delta_ring[%delta_at] : !delta_ring -> !cursor
+      scf.condition(%more) %row_next, %delta_next : !cursor, !cursor
+    } do {
+    ^row(%row_at: !cursor, %delta_at: !cursor):
+      scf.yield %row_at, %delta_at : !cursor, !cursor
+    }
+  }
+
+  // ---- more sums: of a tile's other rows --------------------------------------------
+  tile.role "more_sums" warps 1 registers dq_producer_registers {
+    %c2 = arith.constant 2 : index
+    %c32 = arith.constant 32 : index
+    %half = arith.divui %tile_q, %c2 : index
+    %numbers = tile.iota : tensor<32xi32>
+    %all = tile.splat %true_always : i1 -> tensor<32xi1>
+    %has_d_lse = tile.is_present %d_lse : !tile.global<3 x f32>
+    %ends:3 = scf.while (%row_at = %start, %delta_at = %start, %is_first = %true_always)
+        : (!cursor, !cursor, i1) -> (!cursor, !cursor, i1) {
+      %row_note = tile.ring_wait %row_ring[%row_at] station 2 : !row_ring -> !row_note
+      %steps_i32, %batch_i32, %head_i32, %first_row_i32 = tile.load_note %row_note : !row_note -> i32, i32, i32, i32
+      tile.ring_release %row_ring[%row_at] station 2 : !row_ring
+      %row_next = tile.ring_next %row_ring[%row_at] : !row_ring -> !cursor
+      %more = arith.cmpi sge, %steps_i32, %c0_i32 : i32
+      %forms = arith.andi %more, %forms_delta : i1
+      scf.if %forms {
+        %batch = arith.index_cast %batch_i32 : i32 to index
+        %head = arith.index_cast %head_i32 : i32 to index
+        %tile_row = arith.index_cast %first_row_i32 : i32 to index
+        %first_row = arith.addi %tile_row, %half : index
+        %end_row = arith.addi %first_row, %half : index
+        %o_view = tile.slice %o[%batch, %head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
+        %do_view = tile.slice %d_o[%batch, %head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
+        %delta_view = tile.slice %delta[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+        tile.prefetch_rows %do_view[%tile_row] rows dq_tile_q columns head_dim : !tile.view<2 x !elem>
+        scf.for %first = %first_row to %end_row step %c32 {
+          %products = tile.row_dots %o_view, %do_view[%first] columns head_dim
+              : !tile.view<2 x !elem>, !tile.view<2 x !elem> -> tensor<32xf32>
+          %value = scf.if %has_d_lse -> (tensor<32xf32>) {
+            %d_lse_view = tile.slice %d_lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+            %d_lse_rows = tile.load_values %d_lse_view[%first] otherwise %f0
+                : !tile.view<1 x f32>, f32 -> tensor<32xf32>
+            %difference = arith.subf %products, %d_lse_rows : tensor<32xf32>
+            scf.yield %difference : tensor<32xf32>
+          } else {
+            scf.yield %products : tensor<32xf32>
+          }
+          %first_i32 = arith.index_cast %first : index to i32
+          %firsts = tile.splat %first_i32 : i32 -> tensor<32xi32>
+          %places = arith.addi %firsts, %numbers : tensor<32xi32>
+          tile.scatter %value at %places where %all into %delta_view
+              : tensor<32xf32>, tensor<32xi32>, tensor<32xi1>, !tile.view<1 x f32>
+        }
+        %delta_note = tile.ring_wait %delta_ring[%delta_at] : !delta_ring -> !flag_note
+        tile.ring_release %delta_ring[%delta_at] : !delta_ring
+        %last_row = arith.minsi %end_row, %q_len : index
+        %last_after = arith.maxsi %last_row, %first_row : index
+        %rows_done = arith.subi %last_after, %first_row : index
+        tile.signal %progress[%c0] by %rows_done : !tile.global<1 x i32>
+      }
+      // With forms_delta nothing here is what the launch before makes, which inverts
+      // lists for the next one. That waits for delta by itself.
+      %lets_next = arith.andi %is_first, %forms_delta : i1
+      scf.if %lets_next {
+        tile.launch_wait
+        tile.launch_next
+      }
+      %delta_next = tile.ring_next %delta_ring[%delta_at] : !delta_ring -> !cursor
+      %false = arith.constant false
+      scf.condition(%more) %row_next, %delta_next, %false : !cursor, !cursor, i1
+    } do {
+    ^row(%row_at: !cursor, %delta_at: !cursor, %is_first: i1):
+      scf.yield %row_at, %delta_at, %is_first : !cursor, !cursor, i1
+    }
+  }
+
   // ---- loader ------------------------------------------------------------------
   tile.role "loader" warps 1 registers dq_producer_registers {
     %q_heads = tile.dim %q, 1 : !tile.global<4 x !elem>
@@ -274,9 +417,9 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
     %ends:5 = scf.while (%row_at = %start, %first_box_at = %start, %q_at = %start, %first_k_at = %start,
                          %first_v_at = %start)
         : (!cursor, !cursor, !cursor, !cursor, !cursor) -> (!cursor, !cursor, !cursor, !cursor, !cursor) {
-      %row_note = tile.ring_wait %row_ring[%row_at] : !row_ring -> !row_note
+      %row_note = tile.ring_wait %row_ring[%row_at] station 3 : !row_ring -> !row_note
       %steps_i32, %batch_i32, %head_i32, %first_row_i32 = tile.load_note %row_note : !row_note -> i32, i32, i32, i32
-      tile.ring_release %row_ring[%row_at] : !row_ring
+      tile.ring_release %row_ring[%row_at] station 3 : !row_ring
       %row_next = tile.ring_next %row_ring[%row_at] : !row_ring -> !cursor
       %steps = arith.index_cast %steps_i32 : i32 to index
       %batch = arith.index_cast %batch_i32 : i32 to index
@@ -387,7 +530,13 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
       %lse_view = tile.slice %lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
       %delta_view = tile.slice %delta[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
       %row_lse = tile.load_values %lse_view[%first_row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
+      scf.if %forms_delta {
+        %delta_note = tile.ring_wait %delta_ring[%q_at] station 2 : !delta_ring -> !flag_note
+      }
       %row_delta = tile.load_values %delta_view[%first_row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
+      scf.if %forms_delta {
+        tile.ring_release %delta_ring[%q_at] station 2 : !delta_ring
+      }
       %unseen = arith.cmpf oeq, %row_lse, %no_keys : !rows
       %lse_log2 = arith.mulf %row_lse, %minus_log2_es : !rows
       %row_offset = arith.select %unseen, %no_keys, %lse_log2 : !row_mask, !rows

@@ -37,16 +37,14 @@
 // SELECT-NEXT: sparge.return %o, %lse, %lists :
 
 // DENSE-BACK: sparge.method @dense_backward(
-// DENSE-BACK-NEXT: sparge.launch "attention_bwd_delta"
-// DENSE-BACK-SAME: d_lse = %d_lse
 // DENSE-BACK-NEXT: sparge.launch "attention_bwd_q"
+// DENSE-BACK-SAME: d_lse = %d_lse
 // DENSE-BACK-NEXT: sparge.launch "attention_bwd_kv"
 // DENSE-BACK-NEXT: sparge.return %d_q, %d_k, %d_v :
 
 // SPARSE-BACK: sparge.method @block_sparse_backward(
 // SPARSE-BACK-NEXT: %lists = sparge.caller_lists
 // SPARSE-BACK-NEXT: sparge.launch "invert_blocks"
-// SPARSE-BACK-NEXT: sparge.launch "attention_bwd_delta"
 // SPARSE-BACK-NEXT: sparge.launch "attention_bwd_q"
 // SPARSE-BACK-SAME: lists = %lists
 // SPARSE-BACK-NEXT: sparge.launch "attention_bwd_kv"

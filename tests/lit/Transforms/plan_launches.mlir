@@ -110,9 +110,8 @@ sparge.method @stages_of_the_user(%q: !sparge.tensor<query>, %k: !sparge.tensor<
 // CHECK-LABEL: sparge.method @a_backward_pass(
 // CHECK-NEXT: %lists = sparge.caller_lists
 // CHECK-NEXT: %key_lists = sparge.launch "invert_blocks" (lists = %lists : !sparge.lists) -> (key_lists : !sparge.key_lists) parameters {}
-// CHECK-NEXT: %delta = sparge.launch "attention_bwd_delta" (o = %o : !sparge.tensor<output>, d_o = %d_o : !sparge.tensor<d_output>, d_lse = %d_lse : !sparge.d_lse) -> (delta : !sparge.delta) parameters {}
-// CHECK-NEXT: %d_q = sparge.launch "attention_bwd_q" (q = %q : !sparge.tensor<query>, k = %k : !sparge.tensor<key>, v = %v : !sparge.tensor<value>, d_o = %d_o : !sparge.tensor<d_output>, lse = %lse : !sparge.lse, delta = %delta : !sparge.delta, lists = %lists : !sparge.lists)
-// CHECK-SAME: -> (d_q : !sparge.tensor<d_query>) parameters {has_lists = 1 : i64}
+// CHECK-NEXT: %d_q, %delta = sparge.launch "attention_bwd_q" (q = %q : !sparge.tensor<query>, k = %k : !sparge.tensor<key>, v = %v : !sparge.tensor<value>, d_o = %d_o : !sparge.tensor<d_output>, lse = %lse : !sparge.lse, o = %o : !sparge.tensor<output>, d_lse = %d_lse : !sparge.d_lse, lists = %lists : !sparge.lists)
+// CHECK-SAME: -> (d_q : !sparge.tensor<d_query>, delta : !sparge.delta) parameters {forms_delta = 1 : i64, has_lists = 1 : i64}
 // CHECK-NEXT: %d_k, %d_v = sparge.launch "attention_bwd_kv" (q = %q : !sparge.tensor<query>, k = %k : !sparge.tensor<key>, v = %v : !sparge.tensor<value>, d_o = %d_o : !sparge.tensor<d_output>, lse = %lse : !sparge.lse, delta = %delta : !sparge.delta, key_lists = %key_lists : !sparge.key_lists)
 // CHECK-SAME: -> (d_k : !sparge.tensor<d_key>, d_v : !sparge.tensor<d_value>) parameters {has_lists = 1 : i64}
 // CHECK-NEXT: sparge.return %d_q, %d_k, %d_v
@@ -126,10 +125,10 @@ sparge.method @a_backward_pass(%q: !sparge.tensor<query>, %k: !sparge.tensor<key
 // -----
 
 // CHECK-LABEL: sparge.method @a_backward_pass_over_all_keys(
-// CHECK-NEXT: sparge.launch "attention_bwd_delta" (o = %o : !sparge.tensor<output>, d_o = %d_o : !sparge.tensor<d_output>) ->
 // CHECK-NEXT: sparge.launch "attention_bwd_q"
 // CHECK-NOT: lists =
-// CHECK-SAME: parameters {has_lists = 0 : i64}
+// CHECK-SAME: o = %o : !sparge.tensor<output>) ->
+// CHECK-SAME: parameters {forms_delta = 1 : i64, has_lists = 0 : i64}
 // CHECK-NEXT: sparge.launch "attention_bwd_kv"
 // CHECK-NOT: key_lists =
 // CHECK-SAME: parameters {has_lists = 0 : i64}

@@ -116,22 +116,19 @@ TEST(PlanMethod, PlansEachBuiltInMethod) {
 
 TEST(PlanMethod, PlansBackwardPasses) {
   EXPECT_EQ(planOf(builtIn("dense", "backward/")),
-            "attention_bwd_delta( o=output3 d_o=d_o5 d_lse=d_lse6 delta=delta7 "
-            ") { }\n"
             "attention_bwd_q( q=query0 k=key1 v=value2 d_o=d_o5 lse=lse4 "
-            "delta=delta7 d_q=d_q8 ) { has_lists=0 }\n"
+            "o=output3 d_lse=d_lse6 d_q=d_q7 delta=delta8 ) "
+            "{ forms_delta=1 has_lists=0 }\n"
             "attention_bwd_kv( q=query0 k=key1 v=value2 d_o=d_o5 lse=lse4 "
-            "delta=delta7 d_k=d_k9 d_v=d_v10 ) { has_lists=0 }\n");
+            "delta=delta8 d_k=d_k9 d_v=d_v10 ) { has_lists=0 }\n");
   EXPECT_EQ(planOf(builtIn("block_sparse", "backward/")),
             "invert_blocks( indices=caller7 counts=caller7 key_indices=keys8 "
             "key_counts=keys8 ) { }\n"
-            "attention_bwd_delta( o=output3 d_o=d_o5 d_lse=d_lse6 delta=delta9 "
-            ") { }\n"
             "attention_bwd_q( q=query0 k=key1 v=value2 d_o=d_o5 lse=lse4 "
-            "delta=delta9 indices=caller7 counts=caller7 d_q=d_q10 ) "
-            "{ has_lists=1 }\n"
+            "o=output3 d_lse=d_lse6 indices=caller7 counts=caller7 d_q=d_q9 "
+            "delta=delta10 ) { forms_delta=1 has_lists=1 }\n"
             "attention_bwd_kv( q=query0 k=key1 v=value2 d_o=d_o5 lse=lse4 "
-            "delta=delta9 key_indices=keys8 key_counts=keys8 d_k=d_k11 "
+            "delta=delta10 key_indices=keys8 key_counts=keys8 d_k=d_k11 "
             "d_v=d_v12 ) { has_lists=1 }\n");
 }
 
@@ -151,7 +148,7 @@ TEST(PlanMethod, PlansABackwardPassThatKeepsScoreGradients) {
             "attention_bwd_q( q=query0 k=key1 v=value2 d_o=d_o5 lse=lse4 "
             "delta=delta11 indices=caller7 counts=caller7 places=places9 "
             "row_places=places9 unkept=unkept10 d_q=d_q16 ) "
-            "{ has_lists=1 }\n");
+            "{ forms_delta=0 has_lists=1 }\n");
 }
 
 TEST(PlanMethod, NamesThePlanAfterTheMethod) {

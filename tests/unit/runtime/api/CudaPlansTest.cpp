@@ -102,12 +102,10 @@ TEST_F(CudaPlans, AttentionInEightBits) {
 
 TEST_F(CudaPlans, BackwardPasses) {
   config_.method = "dense";
-  expectBackward(
-      {"attention_bwd_delta", "attention_bwd_q", "attention_bwd_kv"});
+  expectBackward({"attention_bwd_q", "attention_bwd_kv"});
   config_.method = "block_sparse";
   config_.lists = &lists_;
-  const Names again{"invert_blocks", "attention_bwd_delta", "attention_bwd_q",
-                    "attention_bwd_kv"};
+  const Names again{"invert_blocks", "attention_bwd_q", "attention_bwd_kv"};
   expectBackward(again);
   // Too few for a head's share of its 8 x 16 blocks of 16 KiB.
   config_.keptBytes = 16384;
