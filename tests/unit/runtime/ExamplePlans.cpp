@@ -141,6 +141,13 @@ MethodPlan keepingPlan() {
   auto add = [](PlanLaunch &launch, std::vector<PlanArgument> more) {
     launch.arguments.insert(launch.arguments.end(), more.begin(), more.end());
   };
+  // The gradients of k and v come first, so that delta has a launch of its own.
+  std::swap(plan.launches[1], plan.launches[2]);
+  plan.launches.insert(plan.launches.begin() + 1,
+                       {"attention_bwd_delta",
+                        {{"o", 3}, {"d_o", 5}, {"d_lse", 6}, {"delta", 9}},
+                        {},
+                        {}});
   const std::vector<PlanArgument> places = {{"places", 13}, {"row_places", 13}};
   add(plan.launches[0], places);
   add(plan.launches[0], {{"unkept", 14}});
