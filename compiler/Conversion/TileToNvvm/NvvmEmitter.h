@@ -291,6 +291,7 @@ private:
   LogicalResult emit(tile::FmaReluOp op);
   LogicalResult emit(tile::LowBitsOp op);
   LogicalResult emit(tile::ColumnsOp op);
+  LogicalResult emit(tile::FirstColumnsOp op);
 
   // NvvmReductions.cpp
   Value combineAll(tile::ReduceKind kind, SmallVector<Value> values);

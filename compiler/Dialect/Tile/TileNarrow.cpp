@@ -46,6 +46,16 @@ LogicalResult ColumnsOp::verify() {
   return success();
 }
 
+LogicalResult FirstColumnsOp::verify() {
+  RankedTensorType type = getType();
+  std::optional<int64_t> columns =
+      type.getRank() == 2 ? getFixed(getSizes(type)[1]) : 1;
+  if (columns && *columns % 16 != 0) // C1
+    return emitOpError() << "expects rank 2 and a multiple of 16 columns, got "
+                         << type;
+  return success();
+}
+
 /// Of tile.load_columns and tile.load_rows.
 static LogicalResult verifyVectorLoad(Operation *op, ViewType view,
                                       RankedTensorType result) {

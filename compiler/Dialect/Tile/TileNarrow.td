@@ -52,6 +52,22 @@ def Tile_ColumnsOp : Tile_Op<"columns", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_FirstColumnsOp : Tile_Op<"first_columns", [Pure, AllTypesMatch<["source", "otherwise", "result"]>]> {
+  let summary = "A tile's first columns, and another's beyond";
+  let description = [{
+    result[r, c] = source[r, c] where c < end, else otherwise[r, c]. end is a multiple
+    of 16: one comparison for sixteen columns, where a mask of positions takes one
+    for each.
+
+    C1: rank 2, and the columns, where fixed, are a multiple of 16.
+    C2: lowered in a role of warpgroups, for elements of 16 or 32 bits.
+  }];
+  let arguments = (ins AnyRankedTensor:$source, Index:$end, AnyRankedTensor:$otherwise);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source `to` $end `otherwise` $otherwise attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Tile_LoadColumnsOp : Tile_Op<"load_columns", [MemoryEffects<[MemRead]>]> {
   let summary = "Reads one value for each column of a role's tiles";
   let description = [{

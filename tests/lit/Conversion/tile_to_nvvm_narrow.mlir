@@ -28,6 +28,12 @@
 // CHECK-SAME: add.u32 low, $16, 6;
 // CHECK-SAME: "=r,=r,
 // CHECK: wgmma.wait_group.sync.aligned 0;", "=r,=r,
+// Sixteen columns are four registers, and one comparison.
+// CHECK: %[[ANY:.*]] = arith.cmpi sgt, %[[END:.*]], %c0_i32
+// CHECK-COUNT-4: arith.select %[[ANY]],
+// CHECK-NOT: arith.select
+// CHECK: %[[MORE:.*]] = arith.cmpi sgt, %[[END]], %c16_i32
+// CHECK-COUNT-4: arith.select %[[MORE]],
 // CHECK-COUNT-16: fma.rn.relu.f16x2 $0, $1, $2, $3;
 // Low bytes of what a thread has of two groups of eight columns.
 // CHECK-COUNT-8: prmt.b32 $0, $1, $2, 0x6420;
@@ -43,6 +49,7 @@
 // CHECK: wgmma.wait_group.sync.aligned 0;", "=f,=f,
 tile.kernel @dots(%v: !tile.global<4 x f8E4M3FN>) parameters [n] grid %v by n {
   %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : f32
   %map = tile.tensor_map %v : !tile.global<4 x f8E4M3FN> -> !tile.tensor_map<4, !v_box>
   %ring = tile.ring stages 2 passed_by [4] : !ring
   %at = tile.ring_start : !tile.cursor
@@ -56,7 +63,12 @@ tile.kernel @dots(%v: !tile.global<4 x f8E4M3FN>) parameters [n] grid %v by n {
     %slot, %v_slot = tile.ring_wait %ring[%at] : !ring -> !slot, !v_slot
     %products = tile.dot_async %slot, %slot transposed : !slot, !slot -> !tile.pending<!scores>
     %s = tile.dot_wait 0 (%products : !tile.pending<!scores>) -> !scores
-    %bits = tile.fma_relu %s, %s, %s : !scores
+    %end = tile.dim %v, 2 : !tile.global<4 x f8E4M3FN>
+    %no_rows = tile.splat %f0 : f32 -> tensor<?xf32, #tile.sizes<n>>
+    %no_halves = tile.convert %no_rows : tensor<?xf32, #tile.sizes<n>> -> tensor<?xf16, #tile.sizes<n>>
+    %none = tile.expand %no_halves axis 1 : tensor<?xf16, #tile.sizes<n>> -> !scores
+    %first = tile.first_columns %s to %end otherwise %none : !scores
+    %bits = tile.fma_relu %first, %s, %s : !scores
     %p = tile.low_bits %bits : !scores -> !weights
     %adding = tile.dot_async %p, %v_slot transposed : !weights, !v_slot -> !tile.pending<!output>
     %o = tile.dot_wait 0 (%adding : !tile.pending<!output>) after %bits : !scores -> !output

@@ -217,3 +217,29 @@ LogicalResult NvvmEmitter::emit(tile::ColumnsOp op) {
            static_cast<size_t>(registerCount(type, Held::Matrix)))));
   return success();
 }
+
+LogicalResult NvvmEmitter::emit(tile::FirstColumnsOp op) {
+  RankedTensorType type = op.getType();
+  if (heldBy(type) != Held::Matrix || isBytes(type))
+    return op.emitOpError() << "expects elements of 16 or 32 bits in a role of "
+                               "warpgroups, got "
+                            << type; // C2
+  FailureOr<Registers> source = registersOf(op.getSource());
+  FailureOr<Registers> otherwise = registersOf(op.getOtherwise());
+  if (failed(source) || failed(otherwise))
+    return failure();
+  constexpr int64_t kTogether = 16;
+  const size_t perGroup =
+      source->size() * kTogether / static_cast<size_t>(type.getDimSize(1));
+  Registers result;
+  Value isBefore;
+  for (size_t i = 0; i < source->size(); ++i) {
+    if (i % perGroup == 0)
+      isBefore =
+          p_.less(p_.constant(static_cast<int64_t>(i / perGroup) * kTogether),
+                  scalar(op.getEnd()));
+    result.push_back(p_.select(isBefore, (*source)[i], (*otherwise)[i]));
+  }
+  hold(op.getResult(), std::move(result));
+  return success();
+}

@@ -41,7 +41,7 @@ bool NvvmEmitter::isForRoles(Operation *op) {
              tile::StoreSharedOp, tile::LoadSharedOp, tile::ConvertOp,
              tile::ExpandOp, tile::ReduceOp, tile::ReducePartialOp,
              tile::FmaReluOp, tile::LowBitsOp, tile::ColumnsOp,
-             tile::LoadColumnsOp, tile::LoadRowsOp>(op);
+             tile::FirstColumnsOp, tile::LoadColumnsOp, tile::LoadRowsOp>(op);
 }
 
 LogicalResult NvvmEmitter::emitTeam() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tile.fma_relu, tile.low_bits, tile.columns, tile.load_columns, tile.load_rows,
+// tile.fma_relu, tile.low_bits, tile.columns, tile.first_columns, tile.load_columns, tile.load_rows,
 // tile.gather_panels, dots of 8-bit elements.
 // RUN: sparge-opt %s | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
@@ -21,6 +21,7 @@
 // CHECK: tile.tensor_map %{{.*}} -> !tile.tensor_map<4, !tile.shared<r x box x f8E4M3FN, swizzle 16>>
 // CHECK: tile.gather_panels %{{.*}}[%{{.*}}, %{{.*}}] columns %{{.*}} into %{{.*}} : !tile.tensor_map<4, !tile.shared<r x box x f8E4M3FN, swizzle 16>>, tensor<?xi32, #tile.sizes<boxes>>, !tile.shared<r x n x f8E4M3FN, swizzle 16>
 // CHECK: %[[S:.*]] = tile.dot_wait 0(%{{.*}} : !tile.pending<tensor<?x?x!tile.element<"score">, #tile.sizes<m, n>>>)
+// CHECK: tile.first_columns %[[S]] to %{{.*}} otherwise %[[S]] : tensor<?x?x!tile.element<"score">, #tile.sizes<m, n>>
 // CHECK: %[[BITS:.*]] = tile.fma_relu %[[S]], %[[S]], %[[S]] : tensor<?x?x!tile.element<"score">, #tile.sizes<m, n>>
 // CHECK: %[[P:.*]] = tile.low_bits %[[BITS]] : tensor<?x?x!tile.element<"score">, #tile.sizes<m, n>> -> tensor<?x?xf8E4M3FN, #tile.sizes<m, n>>
 // CHECK: %[[O:.*]] = tile.dot_wait 0(
@@ -45,6 +46,7 @@ tile.kernel @narrow(%v: !tile.global<4 x f8E4M3FN>, %scales: !tile.global<1 x f3
     %q, %k, %v_slot = tile.ring_wait %ring[%at] : !ring -> !q_slot, !k_slot, !v_slot
     %products = tile.dot_async %q, %k transposed : !q_slot, !k_slot -> !tile.pending<!scores>
     %s = tile.dot_wait 0 (%products : !tile.pending<!scores>) -> !scores
+    %first = tile.first_columns %s to %c0 otherwise %s : !scores
     %bits = tile.fma_relu %s, %s, %s : !scores
     %p = tile.low_bits %bits : !scores -> !weights
     %adding = tile.dot_async %p, %v_slot transposed : !weights, !v_slot -> !tile.pending<!output>

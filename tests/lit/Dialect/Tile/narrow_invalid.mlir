@@ -30,6 +30,30 @@ tile.kernel @low_bits_c1_sizes(%v: !tile.global<4 x f8E4M3FN>, %lists: !tile.glo
 !v_box = !tile.shared<64 x 32 x f8E4M3FN, swizzle 16>
 !ring = !tile.ring<!slot, !v_slot>
 !scores = tensor<64x64xf16>
+!narrow = tensor<64x24xf16>
+tile.kernel @first_columns_c1_columns(%v: !tile.global<4 x f8E4M3FN>, %lists: !tile.global<2 x i32>) parameters [n] grid %v by n {
+  %c0 = arith.constant 0 : index
+  %c0_i32 = arith.constant 0 : i32
+  %map = tile.tensor_map %v : !tile.global<4 x f8E4M3FN> -> !tile.tensor_map<4, !v_box>
+  %ring = tile.ring stages 2 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %slot, %v_slot = tile.ring_wait %ring[%at] : !ring -> !slot, !v_slot
+    %products = tile.dot_async %slot, %slot transposed : !slot, !slot -> !tile.pending<!scores>
+    %s = tile.dot_wait 0 (%products : !tile.pending<!scores>) -> !scores
+    %few = tile.columns %s from 0 : !scores -> !narrow
+    // expected-error @below {{expects rank 2 and a multiple of 16 columns, got 'tensor<64x24xf16>'}}
+    %first = tile.first_columns %few to %c0 otherwise %few : !narrow
+  }
+}
+
+// -----
+
+!slot = !tile.shared<64 x 64 x f8E4M3FN, swizzle 64>
+!v_slot = !tile.shared<64 x 64 x f8E4M3FN, swizzle 16>
+!v_box = !tile.shared<64 x 32 x f8E4M3FN, swizzle 16>
+!ring = !tile.ring<!slot, !v_slot>
+!scores = tensor<64x64xf16>
 tile.kernel @low_bits_c2_elements(%v: !tile.global<4 x f8E4M3FN>, %lists: !tile.global<2 x i32>) parameters [n] grid %v by n {
   %c0 = arith.constant 0 : index
   %c0_i32 = arith.constant 0 : i32
