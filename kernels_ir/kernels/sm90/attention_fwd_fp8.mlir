@@ -52,6 +52,10 @@
 //
 // (Two loaders: the warps beside one wait for its instructions, fifteen a box.)
 //
+// With `cuts`, the boxes that a list's last tile lacks are cut off its scores sixteen
+// columns at a time, and positions of keys are looked at only where causality or the
+// end of k hides some; else they are among what positions hide.
+//
 // Rings (stations in brackets; slots in shared memory):
 //
 //   rows   scout [0] -> key loader [1] -> value loader [2] -> storer [3]: what a row
@@ -119,7 +123,7 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
                                %lse_shift: !tile.global<3 x f32>,
                                %tickets: !tile.global<1 x i32>, %softmax_scale: f32)
     parameters [elem, score, head_dim, value_dim, value_rows, mask_block_q, mask_block_kv, causal, has_lists, half, fast,
-                tile_q, tile_kv, key_box, boxes, swizzle_bytes, q_stages, k_stages, v_stages,
+                cuts, tile_q, tile_kv, key_box, boxes, swizzle_bytes, q_stages, k_stages, v_stages,
                 consumer_warps, producer_registers, consumer_registers]
     grid %q by tile_q {
   %c0 = arith.constant 0 : index
@@ -129,6 +133,8 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
   %nowhere = arith.constant 1073741824 : index
   %masked_bit = arith.constant 1 : i32
   %drains_bit = arith.constant 2 : i32
+  %count_unit = arith.constant 4 : i32
+  %count_shift = arith.constant 2 : i32
   %tile_q = tile.parameter "tile_q" : index
   %tile_kv = tile.parameter "tile_kv" : index
   %key_box = tile.parameter "key_box" : index
@@ -139,6 +145,7 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
   %has_lists = tile.parameter "has_lists" : i1
   %half = tile.parameter "half" : i1
   %fast = tile.parameter "fast" : i1
+  %cuts = tile.parameter "cuts" : i1
 
   %q_len = tile.dim %q, 2 : !tile.global<4 x f8E4M3FN>
   %kv_len = tile.dim %k, 2 : !tile.global<4 x f8E4M3FN>
@@ -193,7 +200,7 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
       // Without lists: one box a step, up to the last key seen.
       %mask_row = arith.divui %first_row, %mask_block_q : index
       %list = tile.slice %indices[%batch, %head, %mask_row] : !tile.global<4 x i32> -> !tile.view<1 x i32>
-      %count, %key_steps = scf.if %has_lists -> (index, index) {
+      %count, %key_boxes, %key_steps = scf.if %has_lists -> (index, index, index) {
         %row_counts = tile.slice %counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
         %count_i32 = tile.load_scalar %row_counts[%mask_row] : !tile.view<1 x i32> -> i32
         // No count reaches beyond the list's memory, whatever it says.
@@ -203,11 +210,12 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
         %listed = arith.minsi %wanted, %capacity : index
         %listed_boxes = arith.muli %listed, %blocks_per_tile_row : index
         %list_steps = arith.ceildivui %listed_boxes, %boxes : index
-        scf.yield %listed, %list_steps : index, index
+        scf.yield %listed, %listed_boxes, %list_steps : index, index, index
       } else {
         %reached = arith.maxsi %last_end, %c0 : index
         %dense_steps = arith.ceildivui %reached, %tile_kv : index
-        scf.yield %c0, %dense_steps : index, index
+        %dense_boxes = arith.muli %dense_steps, %boxes : index
+        scf.yield %c0, %dense_boxes, %dense_steps : index, index, index
       }
       // A row without keys gets one key tile of nothing.
       %steps = arith.maxsi %key_steps, %c1 : index
@@ -239,9 +247,25 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
           scf.yield %dense_rows : !box_rows
         }
         %box_ends = arith.addi %box_rows, %box_sizes : !box_rows
-        %beyond = arith.cmpi sgt, %box_ends, %first_ends : !box_rows
+        // Boxes that the list has no more of need no look at their keys.
+        %boxes_before = arith.muli %s, %boxes : index
+        %boxes_left = arith.subi %key_boxes, %boxes_before : index
+        %boxes_here = arith.minsi %boxes_left, %boxes : index
+        %boxes_here_i32 = arith.index_cast %boxes_here : index to i32
+        %ends_here = scf.if %cuts -> (!box_rows) {
+          %numbers_here = tile.splat %boxes_here_i32 : i32 -> !box_rows
+          %box_numbers = tile.iota : !box_rows
+          %is_here = arith.cmpi slt, %box_numbers, %numbers_here : !box_rows
+          %counted_ends = arith.select %is_here, %box_ends, %first_ends : !box_mask, !box_rows
+          scf.yield %counted_ends : !box_rows
+        } else {
+          scf.yield %box_ends : !box_rows
+        }
+        %beyond = arith.cmpi sgt, %ends_here, %first_ends : !box_rows
         %masked = tile.any %beyond : !box_mask
-        %flags = arith.select %masked, %masked_bit, %c0_i32 : i32
+        %mask_flag = arith.select %masked, %masked_bit, %c0_i32 : i32
+        %count_flags = arith.muli %boxes_here_i32, %count_unit : i32
+        %flags = arith.ori %mask_flag, %count_flags : i32
         %box_note, %flag_note = tile.ring_acquire %box_ring[%box_at] : !box_ring -> !box_note, !flag_note
         tile.store_shared %box_rows, %box_note : !box_rows, !box_note
         tile.store_note (%flags), %flag_note : !flag_note
@@ -501,6 +525,11 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
       %s_0 = tile.dot_wait 1 (%products_0 : !tile.pending<!scores>) -> !scores
       %masked_i32_0 = arith.andi %flags_0, %masked_bit : i32
       %masked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
+      %boxes_i32_0 = arith.shrui %flags_0, %count_shift : i32
+      %boxes_there_0 = arith.index_cast %boxes_i32_0 : i32 to index
+      %is_partial_0 = arith.cmpi slt, %boxes_there_0, %boxes : index
+      %is_short_0 = arith.andi %is_partial_0, %cuts : i1
+      %key_end_0 = arith.muli %boxes_there_0, %key_box : index
       %visible_0 = scf.if %masked_0 -> (!scores) {
         %keys_0 = tile.shared_positions %k_boxes_0 : !box_note -> !key_numbers
         %key_numbers_0 = tile.expand %keys_0 axis 0 : !key_numbers -> !positions
@@ -509,7 +538,13 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
         %kept_0 = arith.select %sees_0, %s_0, %hidden : !score_mask, !scores
         scf.yield %kept_0 : !scores
       } else {
-        scf.yield %s_0 : !scores
+        %cut_0 = scf.if %is_short_0 -> (!scores) {
+          %first_scores_0 = tile.first_columns %s_0 to %key_end_0 otherwise %hidden : !scores
+          scf.yield %first_scores_0 : !scores
+        } else {
+          scf.yield %s_0 : !scores
+        }
+        scf.yield %cut_0 : !scores
       }
       %max_score_0 = tile.reduce max %visible_0 : !scores -> !score_rows
       %max_0 = tile.convert %max_score_0 : !score_rows -> !rows
@@ -622,6 +657,11 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
         %flags = tile.load_note %k_flags : !flag_note -> i32
         %masked_i32 = arith.andi %flags, %masked_bit : i32
         %masked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
+        %boxes_i32 = arith.shrui %flags, %count_shift : i32
+        %boxes_there = arith.index_cast %boxes_i32 : i32 to index
+        %is_partial = arith.cmpi slt, %boxes_there, %boxes : index
+        %is_short = arith.andi %is_partial, %cuts : i1
+        %key_end = arith.muli %boxes_there, %key_box : index
         %visible = scf.if %masked -> (!scores) {
           %keys = tile.shared_positions %k_boxes : !box_note -> !key_numbers
           %key_numbers = tile.expand %keys axis 0 : !key_numbers -> !positions
@@ -636,7 +676,13 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
           %kept = arith.select %sees, %s, %hidden : !score_mask, !scores
           scf.yield %kept : !scores
         } else {
-          scf.yield %s : !scores
+          %cut = scf.if %is_short -> (!scores) {
+            %first_scores = tile.first_columns %s to %key_end otherwise %hidden : !scores
+            scf.yield %first_scores : !scores
+          } else {
+            scf.yield %s : !scores
+          }
+          scf.yield %cut : !scores
         }
         %unseen = arith.cmpf oeq, %old_reference, %no_reference : !rows
         %seen_base = arith.select %unseen, %zero_rows, %old_reference : !row_mask, !rows
