@@ -297,26 +297,27 @@ Status Engine::selectBlocksInto(const BlockLists &into, const TensorView &q,
       begin({&q, &k, nullptr, nullptr, nullptr}, config, MemoryUse::Used);
   if (!call.ok())
     return call.status();
-  if (Status status = useListMemory(*call, into); !status)
+  if (Status status =
+          useListMemory(*call, {"into", "into.indices", "into.counts"}, into);
+      !status)
     return status;
   return selectFor(*call).status();
 }
 
-Status Engine::useListMemory(Call &call, const BlockLists &lists) const {
-  constexpr ListNames kNames = {"into.lists", "into.lists.indices",
-                                "into.lists.counts"};
+Status Engine::useListMemory(Call &call, const ListNames &names,
+                             const BlockLists &lists) const {
   const TensorView &indices = lists.indices.view();
   const TensorView &counts = lists.counts.view();
   Checks checks;
-  checks.also(validateListShapes(kNames, call.problem, lists, MemoryUse::Used));
+  checks.also(validateListShapes(names, call.problem, lists, MemoryUse::Used));
   if (checks.ok())
     checks.that(indices.sizes[3] == call.problem.kvBlocks(),
-                "into.lists.indices.sizes[3]: expected {} key blocks, got {}",
+                "{}.sizes[3]: expected {} key blocks, got {}", names.indices,
                 call.problem.kvBlocks(), indices.sizes[3]);
   if (checks.ok())
-    checkApart(checks, kNames.indices, indices, kNames.counts, &counts);
+    checkApart(checks, names.indices, indices, names.counts, &counts);
   for (auto [view, viewName] :
-       {std::pair(&indices, kNames.indices), std::pair(&counts, kNames.counts)})
+       {std::pair(&indices, names.indices), std::pair(&counts, names.counts)})
     for (auto [name, input] :
          {std::pair("q", call.tensors.q), std::pair("k", call.tensors.k),
           std::pair("v", call.tensors.v), std::pair("o", call.tensors.o),

@@ -72,7 +72,10 @@ Status Engine::attentionForwardInto(const AttentionForward &into,
   if (plan::attendedLists(**plan) < 0 || config.lists)
     return run(*call, nullptr);
 
-  if (Status status = useListMemory(*call, into.lists); !status)
+  if (Status status = useListMemory(
+          *call, {"into.lists", "into.lists.indices", "into.lists.counts"},
+          into.lists);
+      !status)
     return status;
   BlockLists written;
   return run(*call, &written);

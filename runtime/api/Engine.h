@@ -157,7 +157,8 @@ private:
   Result<BlockLists> listsFor(const Call &call, const MethodPlan &plan);
   Result<BlockLists> selectFor(const Call &call);
   /// Has `call` hand its lists out in memory that is there already.
-  Status useListMemory(Call &call, const BlockLists &lists) const;
+  Status useListMemory(Call &call, const ListNames &names,
+                       const BlockLists &lists) const;
   /// A call's method and its backward pass.
   struct PassPlans {
     Plan forward, backward;

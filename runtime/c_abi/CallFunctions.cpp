@@ -7,6 +7,7 @@
 #include "runtime/c_abi/InputViews.h"
 
 #include <string>
+#include <string_view>
 
 using namespace spargejit;
 using namespace spargejit::c_abi;
@@ -28,6 +29,14 @@ Result<Tensor> denseOutput(const char *name, const TensorView &view) {
                        view.device);
 }
 
+/// A failure of attentionForwardInto() in the words of spargejit_attention().
+Status inOutputs(const Status &status) {
+  constexpr std::string_view kInto = "into.";
+  if (status.ok() || !status.message().starts_with(kInto))
+    return status;
+  return {status.code(), "outputs." + status.message().substr(kInto.size())};
+}
+
 /// A call that hands its lists out.
 Status attendWithLists(const TensorView &o, const InputViews &inputs,
                        const AttentionConfig &config,
@@ -46,8 +55,8 @@ Status attendWithLists(const TensorView &o, const InputViews &inputs,
   auto lse = denseOutput("outputs.lse", *outputs.lse);
   if (!lse.ok())
     return lse.status();
-  return attentionForwardInto({*output, *lse, *listMemory}, inputs.q, inputs.k,
-                              inputs.v, config);
+  return inOutputs(attentionForwardInto({*output, *lse, *listMemory}, inputs.q,
+                                        inputs.k, inputs.v, config));
 }
 
 Status attend(const SpargejitTensor *o, const SpargejitTensor *q,

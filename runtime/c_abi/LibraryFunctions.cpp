@@ -81,8 +81,8 @@ SpargejitStatus spargejit_synchronise(std::int32_t deviceKind,
   return guarded([&]() -> Status {
     if (deviceKind != SpargejitCpu && deviceKind != SpargejitCuda)
       return {ErrorCode::InvalidArgument,
-              "deviceKind: expected 0 for the CPU or 1 for CUDA, got another "
-              "number"};
+              "deviceKind: expected 0 for the CPU or 1 for CUDA, got " +
+                  std::to_string(deviceKind)};
     return synchronise({static_cast<DeviceKind>(deviceKind), deviceOrdinal});
   });
 }

@@ -282,9 +282,30 @@ TEST_F(CAbiCalls, FailuresLeaveTheOutputAlone) {
   const SpargejitOutputs noLse{sizeof noLse, nullptr, &lists};
   EXPECT_EQ(spargejit_attention(&o.c, &q.c, &k.c, &v.c, &config, &noLse),
             SpargejitInvalidArgument);
+  // Memory for lists, by the name that each function has for it.
+  config.method = "spargeattention2";
+  SpargejitLists small = lists;
+  small.qLen += 1;
+  const SpargejitOutputs outputs{sizeof outputs, &lse.c, &small};
+  EXPECT_EQ(spargejit_attention(&o.c, &q.c, &k.c, &v.c, &config, &outputs),
+            SpargejitInvalidArgument);
+  EXPECT_EQ(std::string(spargejit_last_error()).find("outputs.lists"), 0u)
+      << spargejit_last_error();
+  EXPECT_EQ(spargejit_select_blocks(&small, &q.c, &k.c, &config),
+            SpargejitInvalidArgument);
+  EXPECT_EQ(std::string(spargejit_last_error()).find("into: expected lists"),
+            0u)
+      << spargejit_last_error();
   EXPECT_EQ(
       std::memcmp(before.data(), o.bytes.data(), before.size() * sizeof(float)),
       0);
+}
+
+TEST(CAbiLibrary, NamesTheDeviceThatThereIsNot) {
+  EXPECT_EQ(spargejit_synchronise(5, 0), SpargejitInvalidArgument);
+  EXPECT_STREQ(spargejit_last_error(),
+               "deviceKind: expected 0 for the CPU or 1 for CUDA, got 5");
+  EXPECT_EQ(spargejit_synchronise(SpargejitCpu, 4), SpargejitInvalidArgument);
 }
 
 TEST(CAbiLibrary, DescribesItself) {
