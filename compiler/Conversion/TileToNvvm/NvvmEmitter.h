@@ -224,16 +224,11 @@ private:
   LogicalResult storeFloats(tile::StoreOp op);
 
   // Narrow/NvvmScaling.cpp: rows in eight bits.
-  Value toFour(ArrayRef<Value> elements);
-  Value noteLimits(Value seen, Value word);
   Value anyLimit(Value seen);
   SmallVector<Value> scaleLanes(tile::ScaleRowsOp op, bool isAligned);
   LogicalResult emit(tile::ScaleRowsOp op);
   SmallVector<Value> loadRun(const View &view, Value row, Value column,
                              int64_t count, Value isThere, bool isAligned);
-  using Words = SmallVector<Value>;
-  Words coreWords(ArrayRef<Value> byRow);
-  SmallVector<Words> exchangeColumns(ArrayRef<Words> own);
   SmallVector<Value> scaleColumns(tile::ScaleCoresOp op,
                                   ArrayRef<Value> factors, bool isAligned);
   LogicalResult emit(tile::ScaleCoresOp op);

@@ -18,6 +18,8 @@ static constexpr int64_t kPiece = 8;
 static constexpr int64_t kLoads = 8, kUnalignedLoads = 2;
 static constexpr int64_t kCoreRows = 8, kCoreColumns = 16;
 
+using Words = SmallVector<Value>;
+
 /// Code for both values of a condition that is known when the kernel runs, and
 /// what either gives.
 static SmallVector<Value>
@@ -36,22 +38,21 @@ inBothBranches(OpBuilder &b, Location loc, Value condition, TypeRange types,
 }
 
 /// Four f32 as the bytes of a word, lowest first.
-Value NvvmEmitter::toFour(ArrayRef<Value> elements) {
-  return p_
+static Value toFour(PtxBuilder &p, ArrayRef<Value> elements) {
+  return p
       .purePtx("{ .reg .b16 low, high; "
                "cvt.rn.satfinite.e4m3x2.f32 low, $2, $1; "
                "cvt.rn.satfinite.e4m3x2.f32 high, $4, $3; "
                "mov.b32 $0, {low, high}; }",
-               "=r,f,f,f,f", elements, p_.i32())
+               "=r,f,f,f,f", elements, p.i32())
       .front();
 }
 
 /// Gathers in `seen`, in the highest bit of each byte, which of a word's codes
 /// are 448, -448 or NaN: those from 0x7e on, but for the sign.
-Value NvvmEmitter::noteLimits(Value seen, Value word) {
-  Value sizes = p_.bitAnd(word, p_.constant(0x7f7f7f7f));
-  return arith::OrIOp::create(b_, p_.location(), seen,
-                              p_.add(sizes, 0x02020202));
+static Value noteLimits(OpBuilder &b, PtxBuilder &p, Value seen, Value word) {
+  Value sizes = p.bitAnd(word, p.constant(0x7f7f7f7f));
+  return arith::OrIOp::create(b, p.location(), seen, p.add(sizes, 0x02020202));
 }
 
 /// Whether any lane has noted any.
@@ -63,8 +64,8 @@ Value NvvmEmitter::anyLimit(Value seen) {
 
 /// Rows of `into` start at multiples of 8 bytes, as the host checks: its
 /// strides are a tensor map's. Gives the sums of this lane's columns, added up
-/// as tile.sum_rows does, and what noteLimits() gathers, where either is asked
-/// for.
+/// as tile.sum_rows does, and what noteLimits() gathers, where either
+/// is asked for.
 SmallVector<Value> NvvmEmitter::scaleLanes(tile::ScaleRowsOp op,
                                            bool isAligned) {
   Location loc = p_.location();
@@ -111,15 +112,15 @@ SmallVector<Value> NvvmEmitter::scaleLanes(tile::ScaleRowsOp op,
     ArrayRef<Value> elements = loaded[at];
     Value offset = p_.add(p_.mul(p_.signExtend(rowNumbers[at]), into.rowStride),
                           p_.signExtend(column));
-    Value low = toFour(elements.take_front(4)),
-          high = toFour(elements.drop_front(4));
+    Value low = toFour(p_, elements.take_front(4)),
+          high = toFour(p_, elements.drop_front(4));
     p_.ptxWhere(
         areThere[at], "st.global.v2.b32 [$0], {$1, $2};", "l,r,r",
         {p_.globalPointer(into.pointer, b_.getI8Type(), offset), low, high});
     // Rows that are not there are zeros.
     if (op.getSaturates())
       for (Value word : {low, high})
-        state.back() = noteLimits(state.back(), word);
+        state.back() = noteLimits(b_, p_, state.back(), word);
   }
   if (!state.empty())
     scf::YieldOp::create(b_, loc, state);
@@ -168,15 +169,15 @@ SmallVector<Value> NvvmEmitter::loadRun(const View &view, Value row,
 /// A lane's two or four columns, four words each, against its neighbour's, so
 /// that one of the two then has the even ones of both, in order, the other the
 /// odd ones: their stores fill whole sectors.
-SmallVector<NvvmEmitter::Words>
-NvvmEmitter::exchangeColumns(ArrayRef<Words> own) {
-  Value isOdd = p_.equals(p_.remainder(lane_, 2), 1);
+static SmallVector<Words> exchangeColumns(PtxBuilder &p, Value lane,
+                                          ArrayRef<Words> own) {
+  Value isOdd = p.equals(p.remainder(lane, 2), 1);
   SmallVector<Words> kept, got;
   for (size_t c = 0; c < own.size(); c += 2) {
     Words keeps, gets;
     for (auto [even, odd] : llvm::zip(own[c], own[c + 1])) {
-      keeps.push_back(p_.select(isOdd, odd, even));
-      gets.push_back(p_.fromLaneXor(p_.select(isOdd, even, odd), 1));
+      keeps.push_back(p.select(isOdd, odd, even));
+      gets.push_back(p.fromLaneXor(p.select(isOdd, even, odd), 1));
     }
     kept.push_back(std::move(keeps));
     got.push_back(std::move(gets));
@@ -187,18 +188,18 @@ NvvmEmitter::exchangeColumns(ArrayRef<Words> own) {
       Words words;
       auto &other = half == &kept ? got : kept;
       for (auto [even, odd] : llvm::zip((*half)[c], other[c]))
-        words.push_back(p_.select(isOdd, odd, even));
+        words.push_back(p.select(isOdd, odd, even));
       columns.push_back(std::move(words));
     }
   return columns;
 }
 
 /// A column's sixteen rows: word t has those whose places are 4 t to 4 t + 3.
-NvvmEmitter::Words NvvmEmitter::coreWords(ArrayRef<Value> byRow) {
+static Words coreWords(PtxBuilder &p, ArrayRef<Value> byRow) {
   Words words;
   for (size_t t = 0; t < 4; ++t)
-    words.push_back(toFour(
-        {byRow[2 * t], byRow[2 * t + 1], byRow[2 * t + 8], byRow[2 * t + 9]}));
+    words.push_back(toFour(p, {byRow[2 * t], byRow[2 * t + 1], byRow[2 * t + 8],
+                               byRow[2 * t + 9]}));
   return words;
 }
 
@@ -250,14 +251,15 @@ SmallVector<Value> NvvmEmitter::scaleColumns(tile::ScaleCoresOp op,
         byRow.push_back(arith::MulFOp::create(
             b_, loc, row[static_cast<size_t>(c)],
             factors[static_cast<size_t>(firstRegister + c)]));
-      own.push_back(coreWords(byRow));
+      own.push_back(coreWords(p_, byRow));
     }
     if (op.getSaturates())
       for (const Words &words : own)
         for (Value word : words)
-          seen = noteLimits(seen, place.isWhole() ? word
-                                                  : p_.select(isInside, word,
-                                                              p_.constant(0)));
+          seen = noteLimits(b_, p_, seen,
+                            place.isWhole()
+                                ? word
+                                : p_.select(isInside, word, p_.constant(0)));
     if (place.perLane == 1) {
       store(own.front(), inside, isInside);
       continue;
@@ -266,7 +268,7 @@ SmallVector<Value> NvvmEmitter::scaleColumns(tile::ScaleCoresOp op,
     Value pair = p_.sub(inside, p_.mul(p_.remainder(lane_, 2), place.perLane));
     Value shifted = p_.add(pair, p_.remainder(lane_, 2));
     Value from = p_.select(isInside, shifted, p_.constant(0));
-    for (auto [i, words] : llvm::enumerate(exchangeColumns(own)))
+    for (auto [i, words] : llvm::enumerate(exchangeColumns(p_, lane_, own)))
       store(words, p_.add(from, 2 * static_cast<int64_t>(i)), isInside);
   }
   Value zero = p_.constantLike(p_.f32(), b_.getF32FloatAttr(0));
@@ -274,7 +276,7 @@ SmallVector<Value> NvvmEmitter::scaleColumns(tile::ScaleCoresOp op,
   SmallVector<Value> ones;
   for (Value isThere : areThere)
     ones.push_back(p_.select(isThere, one, zero));
-  store(coreWords(ones), p_.add(p_.remainder(lane_, kCoreRows), columns),
+  store(coreWords(p_, ones), p_.add(p_.remainder(lane_, kCoreRows), columns),
         p_.less(lane_, p_.constant(kCoreRows)));
   return op.getSaturates() ? SmallVector<Value>{seen} : SmallVector<Value>();
 }
