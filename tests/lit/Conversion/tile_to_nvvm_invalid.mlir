@@ -121,3 +121,20 @@ tile.kernel @narrow_in_a_role(%x: !tile.global<4 x bf16>) parameters [n] grid %x
     %0 = tile.load_values %view[%c0] otherwise %f0 : !tile.view<1 x bf16>, f32 -> tensor<32xf32>
   }
 }
+
+// -----
+
+!slot = !tile.shared<64 x 64 x f8E4M3FN, swizzle 64>
+tile.kernel @first_columns_c2_bytes(%x: !tile.global<4 x f32>) parameters [n] grid %x by n attributes {grid_tile = 64} {
+  %c0 = arith.constant 0 : index
+  %ring = tile.ring stages 1 passed_by [4] : !tile.ring<!slot>
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %slot = tile.ring_wait %ring[%at] : !tile.ring<!slot> -> !slot
+    %products = tile.dot_async %slot, %slot transposed : !slot, !slot -> !tile.pending<tensor<64x64xf16>>
+    %s = tile.dot_wait 0 (%products : !tile.pending<tensor<64x64xf16>>) -> tensor<64x64xf16>
+    %p = tile.low_bits %s : tensor<64x64xf16> -> tensor<64x64xf8E4M3FN>
+    // expected-error @below {{expects elements of 16 or 32 bits in a role of warpgroups, got 'tensor<64x64xf8E4M3FN>'}}
+    %few = tile.first_columns %p to %c0 otherwise %p : tensor<64x64xf8E4M3FN>
+  }
+}

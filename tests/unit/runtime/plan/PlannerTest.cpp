@@ -143,7 +143,7 @@ TEST(Planner, NamesAParameterThatNobodyGives) {
   EXPECT_EQ(
       spec.status().message(),
       "method dense, kernel attention_fwd: expected a parameter out of "
-      "causal, elem, has_dense, has_lists, has_places, head_dim, "
+      "causal, elem, forms_delta, has_dense, has_lists, has_places, head_dim, "
       "mask_block_kv, mask_block_q, split_means, tile_columns, tile_keys, "
       "tile_kv, tile_q, tile_queries, tile_rows, got warps");
 }
