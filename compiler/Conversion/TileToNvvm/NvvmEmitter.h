@@ -68,6 +68,8 @@ private:
     Type elementType;
     Value pointer, rows;
     Value rowStride, columns; // of a rank-2 view, i64 and i32
+    /// Each element is read once: loads leave no line in the L1 cache.
+    bool isStream = false;
   };
   /// A scratch in a team's shared memory: element (r, c) is word r * stride +
   /// c, or, of i1, bit c % 32 of word r * stride + c / 32.

@@ -85,15 +85,15 @@ tile.kernel @rows(%x: !tile.global<4 x f32>, %l: !tile.global<4 x i32>) paramete
 
 // -----
 
-// Rows at multiples of 16 bytes are read in 16-byte pieces, others by element:
-// whole rounds of eight loads, and what is left.
+// Rows at multiples of 16 bytes are read in 16-byte pieces, which leave no line in
+// the L1 cache, others by element: whole rounds of eight loads, and what is left.
 // CHECK-LABEL: llvm.func @sums(
 // CHECK: scf.if
 // CHECK: scf.for
-// CHECK-COUNT-8: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
-// CHECK-NOT: llvm.load
+// CHECK-COUNT-8: ld.global.L1::no_allocate.v4.b32
+// CHECK-NOT: ld.global
 // CHECK: scf.yield
-// CHECK-COUNT-8: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK-COUNT-8: ld.global.L1::no_allocate.v4.b32
 // CHECK: } else {
 // CHECK: llvm.load {{.*}} : !llvm.ptr<1> -> bf16
 // CHECK: nvvm.shfl.sync idx
