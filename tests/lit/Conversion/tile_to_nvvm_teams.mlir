@@ -204,7 +204,7 @@ tile.kernel @split(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
 // -----
 
 // Eight rows of flags take a byte a column. A lane stores those that it and the next
-// one have of four neighbours, and lists those of one word.
+// one have of four neighbours, and counts and then lists those of its words.
 // CHECK-LABEL: llvm.func @flags(
 // CHECK-SAME: spargejit.dynamic_shared = [array<i64: 1, 256, 3>]
 // CHECK: or.b32 $0, $0, 128;
@@ -216,7 +216,9 @@ tile.kernel @split(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
 // CHECK: bmsk.clamp.b32
 // CHECK: scf.for
 // CHECK: llvm.intr.ctpop
+// CHECK: scf.yield
 // CHECK-COUNT-5: nvvm.shfl.sync up
+// CHECK: scf.for
 // CHECK: st.global.b32 [to], number;
 tile.kernel @flags(%x: !tile.global<4 x f32>, %l: !tile.global<4 x i32>) parameters [n] grid %x by n {
   %c0 = arith.constant 0 : index

@@ -117,37 +117,52 @@ LogicalResult NvvmEmitter::emit(tile::SetRunTrueOp op) {
   return success();
 }
 
-/// `store` gets a lane's first place, its flags and how many of them find a
+/// A lane takes neighbouring words, so that one sum over the lanes is enough.
+/// `store` gets a word's first place, its flags and how many of them find a
 /// place, and the number of its first flag.
 Value NvvmEmitter::listFlags(Value row, Value end, Value limit,
                              function_ref<void(ValueRange, Value)> store) {
   Location loc = p_.location();
   p_.syncWarp();
-  auto loop = scf::ForOp::create(b_, loc, p_.constant(0), end,
-                                 p_.constant(kWordFlags * kWordFlags),
-                                 ValueRange{p_.constant(0)});
-  OpBuilder::InsertionGuard guard(b_);
-  b_.setInsertionPointToStart(loop.getBody());
-  Value length = loop.getRegionIterArg(0);
-  Value first = p_.add(loop.getInductionVar(), p_.mul(lane_, kWordFlags));
-  Value left = p_.sub(end, first);
-  Value isThere = p_.less(p_.constant(0), left);
-  // What lies behind the row's end is not read.
-  Value byte = p_.divide(p_.select(isThere, first, p_.constant(0)), 8);
-  Value flags =
-      p_.bitAnd(p_.loadShared(p_.i32(), p_.add(row, byte)), lowFlags(p_, left));
-  Value count = LLVM::CtPopOp::create(b_, loc, p_.i32(), flags);
+  Value own = p_.divide(p_.add(end, kWordFlags * kWordFlags - 1),
+                        kWordFlags * kWordFlags);
+  Value start = p_.mul(p_.mul(lane_, own), kWordFlags);
+  auto wordAt = [&](Value first) {
+    Value left = p_.sub(end, first);
+    Value isThere = p_.less(p_.constant(0), left);
+    // What lies behind the row's end is not read.
+    Value byte = p_.divide(p_.select(isThere, first, p_.constant(0)), 8);
+    return p_.bitAnd(p_.loadShared(p_.i32(), p_.add(row, byte)),
+                     lowFlags(p_, left));
+  };
+  auto overWords = [&](Value sum, function_ref<Value(Value, Value)> step) {
+    auto loop = scf::ForOp::create(b_, loc, p_.constant(0), own, p_.constant(1),
+                                   ValueRange{sum});
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(loop.getBody());
+    Value first = p_.add(start, p_.mul(loop.getInductionVar(), kWordFlags));
+    scf::YieldOp::create(b_, loc,
+                         ValueRange{step(first, loop.getRegionIterArg(0))});
+    return loop.getResult(0);
+  };
+  Value count =
+      overWords(p_.constant(0), [&](Value first, Value before) -> Value {
+        return p_.add(before,
+                      LLVM::CtPopOp::create(b_, loc, p_.i32(), wordAt(first)));
+      });
   Value upTo = sumUpTo(count);
-  Value place = p_.add(length, p_.sub(upTo, count));
-  // So many of them find a place.
-  Value room =
-      arith::MaxSIOp::create(b_, loc, p_.sub(limit, place), p_.constant(0));
-  count = arith::MinSIOp::create(b_, loc, count, room);
-  store({place, flags, count}, first);
+  overWords(p_.sub(upTo, count), [&](Value first, Value place) -> Value {
+    Value flags = wordAt(first);
+    Value here = LLVM::CtPopOp::create(b_, loc, p_.i32(), flags);
+    // So many of them find a place.
+    Value room =
+        arith::MaxSIOp::create(b_, loc, p_.sub(limit, place), p_.constant(0));
+    Value stored = arith::MinSIOp::create(b_, loc, here, room);
+    store({place, flags, stored}, first);
+    return p_.add(place, here);
+  });
   p_.syncWarp();
-  scf::YieldOp::create(
-      b_, loc, ValueRange{p_.add(length, p_.fromLane(upTo, p_.constant(31)))});
-  return loop.getResult(0);
+  return p_.fromLane(upTo, p_.constant(31));
 }
 
 /// Writes the numbers of `count` flags from the lowest, plus `first`, to
