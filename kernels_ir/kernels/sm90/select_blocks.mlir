@@ -19,10 +19,11 @@
 //   2. the cut lies in an interval [low, high): the blocks >= high are too little,
 //      those >= low enough. Three thresholds divide it into four; one pass counts
 //      and weighs what lies above each (and weighs all). The first three lie about
-//      where the cut of a normal distribution would, twenty blocks apart; then the
-//      interval is divided evenly. It ends with at most 32 blocks inside, after one
-//      pass or some three; after sixteen, the interval is halved in the order of
-//      floats, of which there are 2^32;
+//      where the cut of a normal distribution would, twenty blocks apart, the next
+//      ones beside them where the cut lies above or below all; then the interval is
+//      divided evenly. It ends with at most 32 blocks inside, after one pass or some
+//      two; after sixteen, it is halved in the order of floats, of which there are
+//      2^32;
 //   3. a flag for each block says that it lies above the interval, another that it
 //      lies inside. The blocks inside, one a lane, are ranked by comparing each with
 //      each, and those needed get the first flag, too;
@@ -65,6 +66,7 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %c32 = arith.constant 32 : index
   %i0 = arith.constant 0 : i32
   %i1 = arith.constant 1 : i32
+  %i2 = arith.constant 2 : i32
   %i16 = arith.constant 16 : i32
   %i31 = arith.constant 31 : i32
   %all_but_sign = arith.constant 2147483647 : i32
@@ -72,6 +74,7 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %true = arith.constant true
   %f0 = arith.constant 0.0 : f32
   %f1 = arith.constant 1.0 : f32
+  %three = arith.constant 3.0 : f32
   %few = arith.constant 32.0 : f32
   %quarter = arith.constant 0.25 : f32
   %half = arith.constant 0.5 : f32
@@ -360,6 +363,8 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
           %guess_2 = arith.addf %mean, %from_mean : f32
           %guess_1 = arith.subf %guess_2, %guess_apart : f32
           %guess_3 = arith.addf %guess_2, %guess_apart : f32
+          %three_apart = arith.mulf %guess_apart, %three : f32
+          %minus_three_apart = arith.negf %three_apart : f32
 
           // The interval. Floats in their order are integers: all bits but the
           // sign are flipped in negative ones.
@@ -397,8 +402,8 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
           } do {
           ^divide(%low_1: f32, %high_1: f32, %count_low_1: f32, %count_high_1: f32, %mass_high_1: f32, %total_1: f32,
                   %pass_1: i32, %low_order: i32, %high_order: i32):
-            // Quarters of the values, or, where those are no three numbers inside
-            // the interval or have not ended the search, halves of the order.
+            // Quarters of the values, or, where those are not inside the interval or
+            // have not ended the search, halves of the order.
             %span = arith.subf %high_1, %low_1 : f32
             %part_1 = arith.mulf %span, %quarter : f32
             %quarter_1 = arith.addf %low_1, %part_1 : f32
@@ -406,23 +411,28 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
             %quarter_2 = arith.addf %low_1, %part_2 : f32
             %part_3 = arith.mulf %span, %three_quarters : f32
             %quarter_3 = arith.addf %low_1, %part_3 : f32
-            %is_first_pass = arith.cmpi eq, %pass_1, %i0 : i32
-            %guess_above_low = arith.cmpf olt, %low_1, %guess_1 : f32
-            %guess_below_high = arith.cmpf olt, %guess_3, %high_1 : f32
+            // What the first three have missed, they have hardly missed by far.
+            %may_guess = arith.cmpi slt, %pass_1, %i2 : i32
+            %lies_above = arith.cmpf oeq, %low_1, %guess_3 : f32
+            %lies_below = arith.cmpf oeq, %high_1, %guess_1 : f32
+            %up_or_not = arith.select %lies_above, %three_apart, %f0 : f32
+            %beside = arith.select %lies_below, %minus_three_apart, %up_or_not : f32
+            %middle_guess = arith.addf %guess_2, %beside : f32
+            %low_guess = arith.subf %middle_guess, %guess_apart : f32
+            %high_guess = arith.addf %middle_guess, %guess_apart : f32
+            %guess_above_low = arith.cmpf olt, %low_1, %low_guess : f32
+            %guess_below_high = arith.cmpf olt, %high_guess, %high_1 : f32
             %guess_inside = arith.andi %guess_above_low, %guess_below_high : i1
-            %guesses = arith.andi %is_first_pass, %guess_inside : i1
-            %by_value_1 = arith.select %guesses, %guess_1, %quarter_1 : f32
-            %by_value_2 = arith.select %guesses, %guess_2, %quarter_2 : f32
-            %by_value_3 = arith.select %guesses, %guess_3, %quarter_3 : f32
-            %rises_0 = arith.cmpf olt, %low_1, %by_value_1 : f32
-            %rises_1 = arith.cmpf olt, %by_value_1, %by_value_2 : f32
-            %rises_2 = arith.cmpf olt, %by_value_2, %by_value_3 : f32
-            %rises_3 = arith.cmpf olt, %by_value_3, %high_1 : f32
-            %rises_01 = arith.andi %rises_0, %rises_1 : i1
-            %rises_23 = arith.andi %rises_2, %rises_3 : i1
-            %rises = arith.andi %rises_01, %rises_23 : i1
+            %guesses = arith.andi %may_guess, %guess_inside : i1
+            %by_value_1 = arith.select %guesses, %low_guess, %quarter_1 : f32
+            %by_value_2 = arith.select %guesses, %middle_guess, %quarter_2 : f32
+            %by_value_3 = arith.select %guesses, %high_guess, %quarter_3 : f32
+            // The interval gets smaller whatever lies above each.
+            %above_low = arith.cmpf olt, %low_1, %by_value_1 : f32
+            %below_high = arith.cmpf olt, %by_value_3, %high_1 : f32
+            %shrinks = arith.andi %above_low, %below_high : i1
             %early = arith.cmpi slt, %pass_1, %i16 : i32
-            %by_value = arith.andi %rises, %early : i1
+            %by_value = arith.andi %shrinks, %early : i1
             %distance = arith.subi %high_order, %low_order : i32
             %half_distance = arith.shrui %distance, %i1 : i32
             %middle = arith.addi %low_order, %half_distance : i32
@@ -539,6 +549,14 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
             %weight = math.exp2 %exponent : !lane
             %lane_zero = tile.splat %f0 : f32 -> !lane
             %lane_one = tile.splat %f1 : f32 -> !lane
+            // What comes before one is not below it, or, behind it, not below the next
+            // float, whose bits are one more or, for negative floats, less.
+            %candidate_bits = arith.bitcast %candidate : !lane to !lane_i32
+            %i31s = tile.splat %i31 : i32 -> !lane_i32
+            %candidate_signs = arith.shrsi %candidate_bits, %i31s : !lane_i32
+            %upward = arith.ori %candidate_signs, %lane_i1s : !lane_i32
+            %next_bits = arith.addi %candidate_bits, %upward : !lane_i32
+            %next_above = arith.bitcast %next_bits : !lane_i32 to !lane
             // Eight at a time; those beyond the last are above none.
             %found_index = arith.index_cast %found : i32 to index
             %better, %better_mass = scf.for %eight = %c0 to %found_index step %c8
@@ -552,11 +570,9 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
                 %ws = tile.splat %w : f32 -> !lane
                 %other_i32 = arith.index_cast %other : index to i32
                 %others = tile.splat %other_i32 : i32 -> !lane_i32
-                %is_above = arith.cmpf ogt, %ss, %candidate : !lane
-                %is_equal = arith.cmpf oeq, %ss, %candidate : !lane
                 %is_earlier = arith.cmpi slt, %others, %lane : !lane_i32
-                %ties_before = arith.andi %is_equal, %is_earlier : !lane_i1
-                %is_better = arith.ori %is_above, %ties_before : !lane_i1
+                %least_better = arith.select %is_earlier, %candidate, %next_above : !lane_i1, !lane
+                %is_better = arith.cmpf oge, %ss, %least_better : !lane
                 %one = arith.select %is_better, %lane_one, %lane_zero : !lane_i1, !lane
                 %new_count = arith.addf %old_count, %one : !lane
                 %new_mass = math.fma %one, %ws, %old_mass : !lane
