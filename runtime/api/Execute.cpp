@@ -17,7 +17,7 @@ using ValueKind = PlanValue::Kind;
 /// What a thread keeps from call to call.
 struct CallFrame {
   plan::ValueTensors tensors, someHeads;
-  std::vector<std::int64_t> slots;
+  std::vector<std::int64_t> slots, nextSlots;
 };
 
 void setLists(plan::ValueTensors &values, int value, const BlockLists &lists) {
@@ -183,19 +183,33 @@ Status execute(CallDevice &device, const PreparedPlan &prepared,
         !status)
       return status;
   bool isNext = false;
+  auto pack = [&](const PreparedLaunch &launch,
+                  const plan::ValueTensors &values,
+                  std::vector<std::int64_t> &slots) {
+    const LaunchInfo &info = launch.kernel->launch();
+    slots.resize(static_cast<std::size_t>(info.slotCount()));
+    plan::packArguments(plan, info, launch.sources, problem, values,
+                        slots.data());
+    return slots.data();
+  };
+  const auto &launches = prepared.launches;
   auto run = [&](const PreparedLaunch &launch,
                  const plan::ValueTensors &values) {
-    const LaunchInfo &info = launch.kernel->launch();
-    frame.slots.resize(static_cast<std::size_t>(info.slotCount()));
-    plan::packArguments(plan, info, launch.sources, problem, values,
-                        frame.slots.data());
-    Status status = launch.kernel->run(frame.slots.data(), config, isNext);
+    const std::int64_t *slots = pack(launch, values, frame.slots);
+    const DeviceKernel &kernel = *launch.kernel;
+    const PreparedLaunch *next = &launch + 1;
+    const bool hasNext =
+        next != launches.data() + launches.size() && kernel.leavesRoom();
+    Status status = hasNext
+                        ? kernel.runBeside(*next->kernel,
+                                           pack(*next, values, frame.nextSlots),
+                                           slots, config, isNext)
+                        : kernel.run(slots, config, isNext);
     if (!status.ok() && isNext)
       clearCounters(device, *workspace);
     isNext = true;
     return status;
   };
-  const auto &launches = prepared.launches;
   for (std::size_t i = 0; i < launches.size();) {
     std::size_t end = i;
     while (end < launches.size() && launches[end].keeps)

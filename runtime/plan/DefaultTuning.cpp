@@ -51,9 +51,11 @@ Tuning sm90SelectionTuning(const ProblemClass &kind) {
   const std::int64_t members =
       isUsual && (isSmall || kind.maskBlockKv < 64) ? 8 : 4;
   const std::int64_t rows = kind.longRows ? 2 : isSmall ? 4 : 8;
-  // With more, float16 and other head dimensions spill.
-  const std::int64_t poolWarps =
-      isUsual && kind.dtype == DataType::BFloat16 ? 6 : 4;
+  // With more, float16 and other head dimensions spill. Narrow blocks make
+  // selection the longer of the two and its long rows take all shared memory,
+  // which leaves too little L1 for the loads of more.
+  const bool fitsSix = isUsual && kind.dtype == DataType::BFloat16;
+  const std::int64_t poolWarps = fitsSix && kind.maskBlockKv >= 64 ? 6 : 4;
   return {{"pool_warps", poolWarps},
           {"pool_ctas", 4},
           {"pool_grid_rows", 1},

@@ -26,6 +26,16 @@ public:
   /// same call, which this kernel may overlap as far as it says itself.
   virtual Status run(const std::int64_t *slots, const AttentionConfig &config,
                      bool isNext) const = 0;
+  /// Whether its programs stay and leave room for those of the launch after it,
+  /// which runs beside it.
+  virtual bool leavesRoom() const { return false; }
+  /// As run(), beside the launch of `next`, of the same device, on `nextSlots`.
+  virtual Status runBeside(const DeviceKernel & /*next*/,
+                           const std::int64_t * /*nextSlots*/,
+                           const std::int64_t *slots,
+                           const AttentionConfig &config, bool isNext) const {
+    return run(slots, config, isNext);
+  }
 };
 
 /// Memory for what lies between the launches of one call. While it is held, no

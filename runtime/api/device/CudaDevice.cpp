@@ -68,13 +68,27 @@ public:
   const LaunchInfo &launch() const override { return kernel_->launch(); }
   Status run(const std::int64_t *slots, const AttentionConfig &config,
              bool isNext) const override {
-    const bool isEarly = isNext && kernel_->launch().startsEarly;
-    return kernel_->run(slots, streamOf(config),
-                        isEarly ? cuda::LaunchOrder::Early
-                                : cuda::LaunchOrder::AfterEnd);
+    return kernel_->run(slots, streamOf(config), order(isNext));
+  }
+
+  bool leavesRoom() const override { return kernel_->leavesRoom(); }
+
+  /// Kernels of one device are of one class.
+  Status runBeside(const DeviceKernel &next, const std::int64_t *nextSlots,
+                   const std::int64_t *slots, const AttentionConfig &config,
+                   bool isNext) const override {
+    const auto &other = static_cast<const Kernel &>(next);
+    return kernel_->run(slots, streamOf(config), order(isNext),
+                        other.kernel_->wantsAllShared(nextSlots));
   }
 
 private:
+  cuda::LaunchOrder order(bool isNext) const {
+    return isNext && kernel_->launch().startsEarly
+               ? cuda::LaunchOrder::Early
+               : cuda::LaunchOrder::AfterEnd;
+  }
+
   std::shared_ptr<const cuda::LoadedKernel> kernel_;
 };
 

@@ -241,13 +241,16 @@ Status LoadedKernel::readResources() {
 /// A multiprocessor divides its memory into L1 and shared memory anew only
 /// while nothing runs on it, so that launches that share one want the same
 /// division: 164 of 228 KiB, which leaves room for the loads under way, and
-/// more where two CTAs of this kernel need it
-/// (bench/results/2026-11-30-h200-selection.md).
-static int sharedPercent(unsigned sharedBytes) {
+/// all where two CTAs of one of them need it: 1 077 for 1 292 us at 40 x 75 600
+/// and key blocks of 16 (bench/results/2026-11-30-h200-selection.md).
+static bool needsAllShared(unsigned sharedBytes) {
   constexpr unsigned kUsualBytes = 164 << 10, kReservedBytes = 1 << 10;
-  constexpr int kUsualPercent = 72, kAll = 100;
-  return 2 * (sharedBytes + kReservedBytes) <= kUsualBytes ? kUsualPercent
-                                                           : kAll;
+  return 2 * (sharedBytes + kReservedBytes) > kUsualBytes;
+}
+
+bool LoadedKernel::wantsAllShared(const std::int64_t *slots) const {
+  auto shared = sharedBytes(slots);
+  return sharesMultiprocessors_ && shared.ok() && needsAllShared(*shared);
 }
 
 Result<unsigned> LoadedKernel::gridSize(const std::int64_t *slots) const {
@@ -299,7 +302,7 @@ Result<unsigned> LoadedKernel::sharedBytes(const std::int64_t *slots) const {
 }
 
 Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream,
-                         LaunchOrder order) const {
+                         LaunchOrder order, bool allShared) const {
   auto grid = gridSize(slots);
   if (!grid.ok())
     return grid.status();
@@ -340,9 +343,11 @@ Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream,
   if (order == LaunchOrder::Early)
     attributes[config.attributeCount++] = {
         launch_attribute::kProgrammaticSerialisation, {1}};
+  constexpr int kUsualPercent = 72, kAll = 100;
   if (sharesMultiprocessors_)
-    attributes[config.attributeCount++] = {launch_attribute::kSharedPercent,
-                                           {sharedPercent(*shared)}};
+    attributes[config.attributeCount++] = {
+        launch_attribute::kSharedPercent,
+        {allShared || needsAllShared(*shared) ? kAll : kUsualPercent}};
   Status status = device_.driver().check(
       device_.driver().functions().launch(&config, function_, parameters.data(),
                                           nullptr),

@@ -57,12 +57,21 @@ public:
   /// launch().slotCount() argument slots; no program, no launch. Allocates
   /// nothing and waits for nothing, so that it can be captured.
   /// `order`: whether the kernel may start before the one launched last on the
-  /// stream has ended.
+  /// stream has ended. `allShared`: what runs beside it wants all of a
+  /// multiprocessor's memory shared.
   /// Errors: Unsupported for tensors that a tensor map cannot describe
   /// (TensorMaps.h) or more than 2^31 - 1 CTAs; OutOfResources, also where a
   /// tensor needs more shared memory than there is; DriverError.
   Status run(const std::int64_t *slots, StreamHandle stream,
-             LaunchOrder order = LaunchOrder::AfterEnd) const;
+             LaunchOrder order = LaunchOrder::AfterEnd,
+             bool allShared = false) const;
+
+  /// Whether its CTAs stay, and leave room for those of the launch after it,
+  /// which waits for its signals.
+  bool leavesRoom() const { return sharesMultiprocessors_ && info_.persistent; }
+  /// Whether a launch with `slots` runs beside another and wants all of a
+  /// multiprocessor's memory shared.
+  bool wantsAllShared(const std::int64_t *slots) const;
 
 private:
   LoadedKernel(const DeviceContext &device, const LaunchInfo &info);

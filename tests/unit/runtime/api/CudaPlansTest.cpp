@@ -82,6 +82,28 @@ TEST_F(CudaPlans, Attention) {
   }
 }
 
+// Pooling divides a multiprocessor's memory as the selection beside it does:
+// all of it is shared where rows are long.
+TEST_F(CudaPlans, LaunchesThatRunTogetherDivideMemoryAlike) {
+  config_.method = "spargeattention2";
+  config_.maskBlockKv = 16;
+  for (auto [length, percent] : {std::pair(1000, 72), std::pair(75600, 100)}) {
+    SCOPED_TRACE(length);
+    Tensor q = *engine_->allocate(DataType::BFloat16, {1, 1, 128, 128}, kGpu);
+    Tensor k =
+        *engine_->allocate(DataType::BFloat16, {1, 1, length, 128}, kGpu);
+    Tensor o = *engine_->allocate(DataType::BFloat16, {1, 1, 128, 128}, kGpu);
+    Status status = engine_->attentionInto(o.view(), q.view(), k.view(),
+                                           k.view(), config_, {});
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_EQ(fake_.launches.size(), 3u);
+    EXPECT_EQ(fake_.launches[0].entry, "pool");
+    EXPECT_EQ(fake_.launches[0].sharedPercent, percent);
+    EXPECT_EQ(fake_.launches[1].sharedPercent, percent);
+    fake_.launches.clear();
+  }
+}
+
 TEST_F(CudaPlans, AttentionInEightBits) {
   for (Precision precision :
        {Precision::Fp8Exact, Precision::Fp8Balanced, Precision::Fp8Fast}) {

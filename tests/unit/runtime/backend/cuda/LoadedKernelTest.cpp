@@ -185,6 +185,31 @@ TEST_F(LoadedKernelTest, DividesMemoryAlikeWhereLaunchesRunTogether) {
   }
 }
 
+// A launch whose CTAs stay divides memory as the next one does.
+TEST_F(LoadedKernelTest, LeavesMemoryToTheNextLaunch) {
+  info_.arguments.push_back({"progress", KernelArgument::Kind::Tensor, 1, 10});
+  image_ = ".version 8.6\n// entry scale 104 128\n";
+  std::vector<std::int64_t> slots(slots_.begin(), slots_.end());
+  slots.resize(13);
+  for (auto [bytes, wants] :
+       {std::pair(81 << 10, false), std::pair(82 << 10, true)}) {
+    info_.sharedBytes = bytes;
+    auto next = loaded();
+    EXPECT_EQ(next->wantsAllShared(slots.data()), wants);
+    EXPECT_FALSE(next->leavesRoom());
+  }
+  info_.sharedBytes = 0;
+  info_.persistent = true;
+  auto kernel = loaded();
+  EXPECT_TRUE(kernel->leavesRoom());
+  for (auto [allShared, percent] :
+       {std::pair(false, 72), std::pair(true, 100)}) {
+    ASSERT_TRUE(
+        kernel->run(slots.data(), nullptr, LaunchOrder::Early, allShared).ok());
+    EXPECT_EQ(fake_.launches.back().sharedPercent, percent);
+  }
+}
+
 TEST_F(LoadedKernelTest, LaunchesNothingForNoProgram) {
   auto kernel = loaded();
   for (std::size_t size : {1, 2, 3}) {
