@@ -204,8 +204,7 @@ private:
   SmallVector<Value> combineRows(const View &view, Value first, Value end,
                                  int64_t size, size_t count, Fold fold);
   Registers gatherRow(ArrayRef<Value> parts, int64_t size, Combine add);
-  Value sumOf(Value a, Value b);
-  Value peakOf(Value a, Value b);
+  Value sumOf(Value a, Value b), peakOf(Value a, Value b);
   LogicalResult emit(tile::SumRowsOp op);
   LogicalResult emit(tile::PeakRowsOp op);
   Value isAligned(const View &view);
