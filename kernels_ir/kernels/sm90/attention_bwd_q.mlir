@@ -544,6 +544,10 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
       %deltas = tile.expand %row_delta axis 1 : !rows -> !scores
 
       %s_0 = tile.dot_wait 1 (%products_0 : !tile.pending<!scores>) -> !scores
+      %is_only = arith.cmpi eq, %steps, %c1 : index
+      scf.if %is_only {
+        tile.ring_release %q_ring[%q_at] : !q_ring
+      }
       %flags_0 = tile.load_note %k_flags_0 : !flag_note -> i32
       %masked_i32_0 = arith.andi %flags_0, %masked_bit : i32
       %masked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
@@ -586,6 +590,12 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
         tile.pass_turn
 
         %s = tile.dot_wait 1 (%products : !tile.pending<!scores>) -> !scores
+        // The next row's q can come.
+        %step_after = arith.addi %step, %c1 : index
+        %is_last = arith.cmpi eq, %step_after, %steps : index
+        scf.if %is_last {
+          tile.ring_release %q_ring[%q_at] : !q_ring
+        }
         %flags = tile.load_note %k_flags : !flag_note -> i32
         %masked_i32 = arith.andi %flags, %masked_bit : i32
         %masked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
@@ -617,7 +627,6 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
         scf.yield %added, %ds, %k_at, %k_next, %v_next : !output, !weights, !cursor, !cursor, !cursor
       }
       // The row's own tiles have been read; the next row's can come.
-      tile.ring_release %q_ring[%q_at] : !q_ring
       tile.ring_release %do_ring[%q_at] : !do_ring
       %last_k_slot, %last_k_boxes, %last_k_flags = tile.ring_pieces %k_ring[%last_k_at]
           : !k_ring -> !kv_slot, !box_note, !flag_note
