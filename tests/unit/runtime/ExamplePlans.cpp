@@ -141,20 +141,25 @@ MethodPlan keepingPlan() {
   auto add = [](PlanLaunch &launch, std::vector<PlanArgument> more) {
     launch.arguments.insert(launch.arguments.end(), more.begin(), more.end());
   };
-  // The gradients of k and v come first, so that delta has a launch of its own.
+  const std::vector<PlanArgument> places = {{"places", 13}, {"row_places", 13}};
+  // delta first, and the gradient of q last, which reads it then.
   std::swap(plan.launches[1], plan.launches[2]);
+  PlanLaunch &keys = plan.launches[1], &rest = plan.launches[2];
+  std::erase_if(rest.arguments, [](const PlanArgument &argument) {
+    return argument.name == "o" || argument.name == "d_lse";
+  });
+  rest.parameters["forms_delta"] = 0;
+  add(plan.launches[0], places);
+  add(plan.launches[0], {{"unkept", 14}});
+  add(keys, places);
+  add(keys, {{"kept", 15}});
+  add(rest, places);
+  add(rest, {{"unkept", 14}});
   plan.launches.insert(plan.launches.begin() + 1,
                        {"attention_bwd_delta",
                         {{"o", 3}, {"d_o", 5}, {"d_lse", 6}, {"delta", 9}},
                         {},
                         {}});
-  const std::vector<PlanArgument> places = {{"places", 13}, {"row_places", 13}};
-  add(plan.launches[0], places);
-  add(plan.launches[0], {{"unkept", 14}});
-  add(plan.launches[2], places);
-  add(plan.launches[2], {{"kept", 15}});
-  add(plan.launches[3], places);
-  add(plan.launches[3], {{"unkept", 14}});
   plan.launches.insert(plan.launches.begin() + 3, {"attention_bwd_q_kept",
                                                    {{"k", 1},
                                                     {"indices", 7},

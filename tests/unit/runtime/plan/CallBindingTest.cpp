@@ -190,9 +190,11 @@ TEST(CallBinding, PacksTheDevicesTicketsWhereItHasSome) {
   const MethodPlan plan = unit::densePlan();
   ValueTensors tensors;
   LaunchInfo info = unit::attentionInfo(64);
-  KernelArgument tickets{"tickets", KernelArgument::Kind::Tensor, 1, 0};
-  tickets.firstSlot = info.slotCount();
-  info.arguments.push_back(tickets);
+  for (const char *name : {"tickets", "key_tickets"}) {
+    KernelArgument tickets{name, KernelArgument::Kind::Tensor, 1, 0};
+    tickets.firstSlot = info.slotCount();
+    info.arguments.push_back(tickets);
+  }
   auto sources = bindArguments(plan, plan.launches[0], info);
   ASSERT_TRUE(sources.ok());
   std::vector<std::int32_t> counters(kCounters);
@@ -204,9 +206,15 @@ TEST(CallBinding, PacksTheDevicesTicketsWhereItHasSome) {
                                     -77);
     packArguments(plan, info, *sources, exampleProblem(), tensors,
                   slots.data());
-    const std::vector<std::int64_t> expected{addressOf(given), given != nullptr,
-                                             given != nullptr};
-    EXPECT_EQ(std::vector(slots.end() - 3, slots.end()), expected);
+    const std::int64_t size = given != nullptr;
+    const std::vector<std::int64_t> expected{
+        addressOf(given),
+        size,
+        size,
+        addressOf(given ? counters.data() + 1 : nullptr),
+        size,
+        size};
+    EXPECT_EQ(std::vector(slots.end() - 6, slots.end()), expected);
   }
 }
 

@@ -76,6 +76,28 @@ TEST(Planner, BindsListsByQueryAndByKeyBlock) {
   EXPECT_FALSE(unit::selectingPlan().isBackward());
 }
 
+// Who forms delta counts the rows for the gradients of k and v; where they come
+// first nobody does.
+TEST(Planner, CountsTheProgressOfDelta) {
+  LaunchInfo info;
+  info.arguments.push_back({"progress", KernelArgument::Kind::Tensor, 1, 0});
+  for (const MethodPlan &plan : {unit::backwardPlan(), unit::keepingPlan()}) {
+    const bool forms = plan.launches.size() == 3;
+    for (const PlanLaunch &launch : plan.launches) {
+      if (launch.kernel != "attention_bwd_q" &&
+          launch.kernel != "attention_bwd_kv")
+        continue;
+      PlanLaunch alone = launch;
+      alone.arguments.clear();
+      auto sources = bindArguments(plan, alone, info);
+      ASSERT_TRUE(sources.ok()) << sources.status().message();
+      EXPECT_EQ(sources->front().kind,
+                forms ? Source::Progress : Source::Absent)
+          << plan.name << ", " << launch.kernel;
+    }
+  }
+}
+
 // A program of the gradients of k and v stays within one key block where it
 // reads a list.
 TEST(Planner, TilesKeysByTheirLists) {
