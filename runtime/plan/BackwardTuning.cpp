@@ -63,10 +63,11 @@ Tuning keptTuning(const ProblemClass &kind) {
 
 /// One warpgroup of 64 keys; dk and dv of 128 columns at most fit its
 /// registers, and two such CTAs a multiprocessor: 2 · 128 · (24 + 232), with a
-/// third q slot as far as 227 KiB go. At head dimension 128, where 128 keys
-/// share their queries, one CTA of two warpgroups reads those once: 128 · (24 +
-/// 2 · 240). More columns leave room for one CTA, which has all registers: 128
-/// · (24 + 248).
+/// third q slot as far as 227 KiB go; narrow rows of dense attention leave the
+/// roles of one warp eight more, where 24 spill. At head dimension 128, where
+/// 128 keys share their queries, one CTA of two warpgroups reads those once:
+/// 128 · (24 + 2 · 240). More columns leave room for one CTA, which has all
+/// registers: 128 · (24 + 248).
 ///
 /// One slot of statistics is best: with four, dk and dv of dense attention take
 /// 1.51 ms for 1.42. ds on its way to where it is kept takes the room of the
@@ -75,6 +76,7 @@ Tuning keyTuning(const ProblemClass &kind, bool hasLists, bool hasPlaces) {
   constexpr std::int64_t kKeys = 64, kMostColumns = 128, kPanel = 32;
   const bool isWhole = kind.headDim <= kMostColumns;
   const bool isShort = kind.headDim <= 64;
+  const bool isNarrow = kind.headDim < 64 && !hasLists;
   // Steps of 128 queries where their scores fit the registers.
   const bool isLong = kind.headDim == 64 && hasLists && !hasPlaces &&
                       !kind.causal && kind.maskBlockQ == 2 * kKeys;
@@ -101,8 +103,11 @@ Tuning keyTuning(const ProblemClass &kind, bool hasLists, bool hasPlaces) {
       {"dkv_row_stages", isFull ? 4 : 1},
       {"dkv_stack_columns", (isLong ? 8 : 4) * tileKeys},
       {"dkv_warps", tileKeys / 16},
-      {"dkv_producer_registers", isWhole ? 24 : 40},
-      {"dkv_consumer_registers", isWide    ? 240
+      {"dkv_producer_registers", isNarrow  ? 32
+                                 : isWhole ? 24
+                                           : 40},
+      {"dkv_consumer_registers", isNarrow  ? 224
+                                 : isWide  ? 240
                                  : isWhole ? 232
                                            : 248}};
 }
