@@ -5,6 +5,7 @@
 #include "tests/numerics/harness/GradientTrial.h"
 #include "tests/numerics/harness/TestSeed.h"
 #include "tests/reference/Comparison.h"
+#include "tests/reference/Elements.h"
 
 #include <gtest/gtest.h>
 
@@ -202,11 +203,15 @@ TEST_P(GradientViews, MaskOfTheCaller) {
   const reference::Gradients right = trial.expected();
   const auto host = gradients->dk.copyTo({});
   ASSERT_TRUE(succeeded(host.status()));
+  const TensorView &view = host->view();
   std::vector<double> dk;
-  for (std::int64_t i = 0; i < host->view().elementCount(); ++i)
-    dk.push_back(host->data<float>()[i]);
+  for (std::int64_t b = 0; b < view.sizes[0]; ++b)
+    for (std::int64_t h = 0; h < view.sizes[1]; ++h)
+      for (std::int64_t row = 0; row < view.sizes[2]; ++row)
+        for (std::int64_t column = 0; column < view.sizes[3]; ++column)
+          dk.push_back(reference::elementAt(view, b, h, row, column));
   const auto found = reference::compare(dk, right.dk);
-  EXPECT_LE(found.errorL2, reference::gradientBound(DataType::Float32) *
+  EXPECT_LE(found.errorL2, reference::gradientBound(view.dtype) *
                                std::max(found.expectedL2, right.dkTerms));
 }
 
