@@ -53,8 +53,9 @@
 // A q slot is held for a step longer than a do slot, so that it is worth more of
 // them. Shared memory at head_dim = 128, 16-bit elements, tile_keys = 64: k and v 2 x
 // 16 KiB, q 3 x 16 KiB, do 2 x 16 KiB, which with one slot of row values is all that
-// two CTAs can have; where ds is kept, q 2 x 16 KiB and ds 8 KiB. Where a list is for 128 keys (or there is none) one CTA with two
-// warpgroups shares q and do; with dkv_turns these take turns in issuing dots.
+// two CTAs can have; where ds is kept, q 2 x 16 KiB and ds 8 KiB. Where a list is for
+// 128 keys (or there is none) one CTA of two warpgroups shares q and do; with dkv_turns
+// these take turns in issuing dots.
 //
 // Parameters that follow from others: dkv_keys = min(tile_keys, mask_block_kv), the
 // keys of a CTA, since they share a list (tile_keys without lists; the tile's other
@@ -102,7 +103,8 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
                               %progress: !tile.global<1 x i32>, %softmax_scale: f32)
     parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, has_places, tile_queries, tile_keys,
                 dkv_keys, dkv_parts, dkv_part_columns, dkv_columns, dkv_swizzle_bytes, dkv_turns,
-                dkv_kv_stages, dkv_q_stages, dkv_do_stages, dkv_row_stages, dkv_stack_columns, dkv_warps, dkv_producer_registers, dkv_consumer_registers]
+                dkv_kv_stages, dkv_q_stages, dkv_do_stages, dkv_row_stages, dkv_stack_columns, dkv_warps,
+                dkv_producer_registers, dkv_consumer_registers]
     grid %k by dkv_keys {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -173,167 +175,156 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
       scf.condition(%is_program) %program, %work_at, %tile_step_at : index, !cursor, !cursor
     } do {
     ^tile(%program: index, %work_at: !cursor, %tile_step_at: !cursor):
-    %batch, %kv_head, %tile = tile.program_place %program : index, index, index
-    %first_key = arith.muli %tile, %dkv_keys : index
-    %key_block = arith.divui %first_key, %mask_block_kv : index
-    %first_head = arith.muli %kv_head, %heads_per_kv : index
-    %end_head = arith.addi %first_head, %heads_per_kv : index
-    %capacity = tile.dim %key_indices, 3 : !tile.global<4 x i32>
-    %q_blocks = arith.ceildivui %q_len, %mask_block_q : index
-    %q_blocks_i32 = arith.index_cast %q_blocks : index to i32
-
-    // Without lists: from the first query that sees the first key.
-    %seen_from = arith.subi %first_key, %shift : index
-    %seen_from_causal = arith.maxsi %seen_from, %c0 : index
-    %first_seen = arith.select %causal, %seen_from_causal, %c0 : index
-    %first_step = arith.divui %first_seen, %tile_queries : index
-    %all_steps = arith.ceildivui %q_len, %tile_queries : index
-    %seeing_steps = arith.subi %all_steps, %first_step : index
-    %dense_steps = arith.maxsi %seeing_steps, %c0 : index
-
-    %total = scf.for %head = %first_head to %end_head step %c1 iter_args(%sum = %c0) -> (index) {
-      %steps = scf.if %has_lists -> (index) {
-        %head_counts = tile.slice %key_counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
-        %count_i32 = tile.load_scalar %head_counts[%key_block] : !tile.view<1 x i32> -> i32
-        // No count reaches beyond the list's memory, whatever it says.
-        %not_negative = arith.maxsi %count_i32, %c0_i32 : i32
-        %wanted = arith.index_cast %not_negative : i32 to index
-        %count = arith.minsi %wanted, %capacity : index
-        %list_steps = arith.muli %count, %steps_per_block : index
-        scf.yield %list_steps : index
-      } else {
-        scf.yield %dense_steps : index
-      }
-      %next = arith.addi %sum, %steps : index
-      scf.yield %next : index
-    }
-    // Without queries: one step of nothing.
-    %all_total = arith.maxsi %total, %c1 : index
-    %is_seen = arith.cmpi sgt, %total, %c0 : index
-    %total_i32 = arith.index_cast %all_total : index to i32
-    %batch_i32 = arith.index_cast %batch : index to i32
-    %kv_head_i32 = arith.index_cast %kv_head : index to i32
-    %first_key_i32 = arith.index_cast %first_key : index to i32
-    %work_note = tile.ring_acquire %work_ring[%work_at] : !work_ring -> !work_note
-    tile.store_note (%total_i32, %batch_i32, %kv_head_i32, %first_key_i32), %work_note : !work_note
-    tile.ring_commit %work_ring[%work_at] : !work_ring
-    %work_next = tile.ring_next %work_ring[%work_at] : !work_ring -> !cursor
-
-    %tile_last = arith.addi %first_key, %tile_keys : index
-    %keys_end = arith.addi %first_key, %dkv_keys : index
-    %is_ragged = arith.cmpi sgt, %keys_end, %kv_len : index
-    %hides_end = arith.andi %is_ragged, %keeps : i1
-
-    // Blocks kept are numbered on from head to head. A block's slabs have 16 keys and
-    // tile_queries rows, the latter first.
-    %kept_blocks = tile.dim %kept, 1 : !tile.global<3 x !elem>
-    %heads_before = arith.muli %batch, %q_heads : index
-    %key_slabs = arith.divui %mask_block_kv, %c16 : index
-    %slabs_per_block = arith.muli %key_slabs, %steps_per_block : index
-    %first_of_block = arith.muli %key_block, %mask_block_kv : index
-    %key_in_block = arith.subi %first_key, %first_of_block : index
-    %key_slabs_before = arith.divui %key_in_block, %c16 : index
-    %slabs_before_keys = arith.muli %key_slabs_before, %steps_per_block : index
-
-    // A step's head and number in the head's list follow from those before: the
-    // next one of this head, or the first one of the next head that has any.
-    %head_0 = arith.subi %first_head, %c1 : index
-    %part_end = scf.for %part = %c0 to %parts step %c1 iter_args(%part_step_at = %tile_step_at) -> (!cursor) {
-      %last:4 = scf.for %step = %c0 to %all_total step %c1
-          iter_args(%step_at = %part_step_at, %old_head = %head_0, %old_number = %c0, %old_steps = %c0)
-          -> (!cursor, index, index, index) {
-        %here:3 = scf.while (%head_try = %old_head, %number_try = %old_number, %steps_try = %old_steps)
-            : (index, index, index) -> (index, index, index) {
-          %is_done = arith.cmpi sge, %number_try, %steps_try : index
-          %goes_on = arith.andi %is_done, %is_seen : i1
-          scf.condition(%goes_on) %head_try, %number_try, %steps_try : index, index, index
-        } do {
-        ^next_head(%head_before: index, %number_before: index, %steps_before: index):
-          %next_head = arith.addi %head_before, %c1 : index
-          %next_steps = scf.if %has_lists -> (index) {
-            %head_counts = tile.slice %key_counts[%batch, %next_head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
-            %count_i32 = tile.load_scalar %head_counts[%key_block] : !tile.view<1 x i32> -> i32
-            %not_negative = arith.maxsi %count_i32, %c0_i32 : i32
-            %wanted = arith.index_cast %not_negative : i32 to index
-            %count = arith.minsi %wanted, %capacity : index
-            %list_steps = arith.muli %count, %steps_per_block : index
-            scf.yield %list_steps : index
-          } else {
-            scf.yield %dense_steps : index
-          }
-          scf.yield %next_head, %c0, %next_steps : index, index, index
-        }
-        %head = arith.maxsi %here#0, %first_head : index
-        %seen_row, %kept_slab_here = scf.if %has_lists -> (index, index) {
-          %list = tile.slice %key_indices[%batch, %head, %key_block] : !tile.global<4 x i32> -> !tile.view<1 x i32>
-          %place = arith.divui %here#1, %steps_per_block : index
-          %kept_place_i32 = scf.if %keeps -> (i32) {
-            %kept_list = tile.slice %places[%batch, %head, %key_block] : !tile.global<4 x i32> -> !tile.view<1 x i32>
-            %listed_place = tile.load_scalar %kept_list[%place] : !tile.view<1 x i32> -> i32
-            scf.yield %listed_place : i32
-          } else {
-            scf.yield %minus_one_i32 : i32
-          }
-          %entry = tile.load_scalar %list[%place] : !tile.view<1 x i32> -> i32
-          // Unsigned, so that negative entries are too large.
-          %is_block = arith.cmpi ult, %entry, %q_blocks_i32 : i32
-          %entry_index = arith.index_cast %entry : i32 to index
-          %block_row = arith.muli %entry_index, %mask_block_q : index
-          %steps_before_place = arith.muli %place, %steps_per_block : index
-          %in_block = arith.subi %here#1, %steps_before_place : index
-          %in_block_row = arith.muli %in_block, %tile_queries : index
-          %listed_row = arith.addi %block_row, %in_block_row : index
-          %valid_row = arith.select %is_block, %listed_row, %nowhere : index
-
-          %in_head = arith.index_cast %kept_place_i32 : i32 to index
-          %heads_until = arith.addi %heads_before, %head : index
-          %first_kept = arith.muli %heads_until, %kept_blocks : index
-          %kept_block = arith.addi %first_kept, %in_head : index
-          %kept_slab = arith.muli %kept_block, %slabs_per_block : index
-          %own_slab = arith.addi %kept_slab, %slabs_before_keys : index
-          %step_slab = arith.addi %own_slab, %in_block : index
-          %has_place = arith.cmpi sge, %kept_place_i32, %c0_i32 : i32
-          %slab_or_none = arith.select %has_place, %step_slab, %minus_one : index
-          scf.yield %valid_row, %slab_or_none : index, index
+      %batch, %kv_head, %tile = tile.program_place %program : index, index, index
+      %first_key = arith.muli %tile, %dkv_keys : index
+      %key_block = arith.divui %first_key, %mask_block_kv : index
+      %first_head = arith.muli %kv_head, %heads_per_kv : index
+      %end_head = arith.addi %first_head, %heads_per_kv : index
+      %capacity = tile.dim %key_indices, 3 : !tile.global<4 x i32>
+      %q_blocks = arith.ceildivui %q_len, %mask_block_q : index
+      %q_blocks_i32 = arith.index_cast %q_blocks : index to i32
+      // Without lists: from the first query that sees the first key.
+      %seen_from = arith.subi %first_key, %shift : index
+      %seen_from_causal = arith.maxsi %seen_from, %c0 : index
+      %first_seen = arith.select %causal, %seen_from_causal, %c0 : index
+      %first_step = arith.divui %first_seen, %tile_queries : index
+      %all_steps = arith.ceildivui %q_len, %tile_queries : index
+      %seeing_steps = arith.subi %all_steps, %first_step : index
+      %dense_steps = arith.maxsi %seeing_steps, %c0 : index
+      %total = scf.for %head = %first_head to %end_head step %c1 iter_args(%sum = %c0) -> (index) {
+        %steps = scf.if %has_lists -> (index) {
+          %head_counts = tile.slice %key_counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
+          %count_i32 = tile.load_scalar %head_counts[%key_block] : !tile.view<1 x i32> -> i32
+          // No count reaches beyond the list's memory, whatever it says.
+          %not_negative = arith.maxsi %count_i32, %c0_i32 : i32
+          %wanted = arith.index_cast %not_negative : i32 to index
+          %count = arith.minsi %wanted, %capacity : index
+          %list_steps = arith.muli %count, %steps_per_block : index
+          scf.yield %list_steps : index
         } else {
-          %dense_step = arith.addi %first_step, %here#1 : index
-          %dense_row = arith.muli %dense_step, %tile_queries : index
-          scf.yield %dense_row, %minus_one : index, index
+          scf.yield %dense_steps : index
         }
-        %row = arith.select %is_seen, %seen_row, %nowhere : index
-
-        // Every part of the columns makes the same ds.
-        %is_first_part = arith.cmpi eq, %part, %c0 : index
-        %may_keep = arith.andi %is_seen, %is_first_part : i1
-        %kept_or_none = arith.select %may_keep, %kept_slab_here, %minus_one : index
-        %kept_i32 = arith.index_cast %kept_or_none : index to i32
-
-        // Masked when the first query does not see the last key, or that is not kept.
-        %row_end = arith.addi %row, %shift : index
-        %row_limit = arith.addi %row_end, %c1 : index
-        %hides = arith.cmpi slt, %row_limit, %tile_last : index
-        %hides_some = arith.andi %hides, %causal : i1
-        %masked = arith.ori %hides_some, %hides_end : i1
-        %flags = arith.select %masked, %masked_bit, %c0_i32 : i32
-        %row_i32 = arith.index_cast %row : index to i32
-        %head_i32 = arith.index_cast %head : index to i32
-        %place_note, %flag_note = tile.ring_acquire %step_ring[%step_at] : !step_ring -> !place_note, !flag_note
-        tile.store_note (%row_i32, %head_i32, %batch_i32), %place_note : !place_note
-        tile.store_note (%flags, %kept_i32), %flag_note : !flag_note
-        tile.ring_commit %step_ring[%step_at] : !step_ring
-
-        %step_next = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
-        %number_next = arith.addi %here#1, %c1 : index
-        scf.yield %step_next, %here#0, %number_next, %here#2 : !cursor, index, index, index
+        %next = arith.addi %sum, %steps : index
+        scf.yield %next : index
       }
-      scf.yield %last#0 : !cursor
+      // Without queries: one step of nothing.
+      %all_total = arith.maxsi %total, %c1 : index
+      %is_seen = arith.cmpi sgt, %total, %c0 : index
+      %total_i32 = arith.index_cast %all_total : index to i32
+      %batch_i32 = arith.index_cast %batch : index to i32
+      %kv_head_i32 = arith.index_cast %kv_head : index to i32
+      %first_key_i32 = arith.index_cast %first_key : index to i32
+      %work_note = tile.ring_acquire %work_ring[%work_at] : !work_ring -> !work_note
+      tile.store_note (%total_i32, %batch_i32, %kv_head_i32, %first_key_i32), %work_note : !work_note
+      tile.ring_commit %work_ring[%work_at] : !work_ring
+      %work_next = tile.ring_next %work_ring[%work_at] : !work_ring -> !cursor
+      %tile_last = arith.addi %first_key, %tile_keys : index
+      %keys_end = arith.addi %first_key, %dkv_keys : index
+      %is_ragged = arith.cmpi sgt, %keys_end, %kv_len : index
+      %hides_end = arith.andi %is_ragged, %keeps : i1
+      // Blocks kept are numbered on from head to head. A block's slabs have 16 keys and
+      // tile_queries rows, the latter first.
+      %kept_blocks = tile.dim %kept, 1 : !tile.global<3 x !elem>
+      %heads_before = arith.muli %batch, %q_heads : index
+      %key_slabs = arith.divui %mask_block_kv, %c16 : index
+      %slabs_per_block = arith.muli %key_slabs, %steps_per_block : index
+      %first_of_block = arith.muli %key_block, %mask_block_kv : index
+      %key_in_block = arith.subi %first_key, %first_of_block : index
+      %key_slabs_before = arith.divui %key_in_block, %c16 : index
+      %slabs_before_keys = arith.muli %key_slabs_before, %steps_per_block : index
+      // A step's head and number in the head's list follow from those before: the
+      // next one of this head, or the first one of the next head that has any.
+      %head_0 = arith.subi %first_head, %c1 : index
+      %part_end = scf.for %part = %c0 to %parts step %c1 iter_args(%part_step_at = %tile_step_at) -> (!cursor) {
+        %last:4 = scf.for %step = %c0 to %all_total step %c1
+            iter_args(%step_at = %part_step_at, %old_head = %head_0, %old_number = %c0, %old_steps = %c0)
+            -> (!cursor, index, index, index) {
+          %here:3 = scf.while (%head_try = %old_head, %number_try = %old_number, %steps_try = %old_steps)
+              : (index, index, index) -> (index, index, index) {
+            %is_done = arith.cmpi sge, %number_try, %steps_try : index
+            %goes_on = arith.andi %is_done, %is_seen : i1
+            scf.condition(%goes_on) %head_try, %number_try, %steps_try : index, index, index
+          } do {
+          ^next_head(%head_before: index, %number_before: index, %steps_before: index):
+            %next_head = arith.addi %head_before, %c1 : index
+            %next_steps = scf.if %has_lists -> (index) {
+              %head_counts = tile.slice %key_counts[%batch, %next_head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
+              %count_i32 = tile.load_scalar %head_counts[%key_block] : !tile.view<1 x i32> -> i32
+              %not_negative = arith.maxsi %count_i32, %c0_i32 : i32
+              %wanted = arith.index_cast %not_negative : i32 to index
+              %count = arith.minsi %wanted, %capacity : index
+              %list_steps = arith.muli %count, %steps_per_block : index
+              scf.yield %list_steps : index
+            } else {
+              scf.yield %dense_steps : index
+            }
+            scf.yield %next_head, %c0, %next_steps : index, index, index
+          }
+          %head = arith.maxsi %here#0, %first_head : index
+          %seen_row, %kept_slab_here = scf.if %has_lists -> (index, index) {
+            %list = tile.slice %key_indices[%batch, %head, %key_block] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+            %place = arith.divui %here#1, %steps_per_block : index
+            %kept_place_i32 = scf.if %keeps -> (i32) {
+              %kept_list = tile.slice %places[%batch, %head, %key_block] : !tile.global<4 x i32> -> !tile.view<1 x i32>
+              %listed_place = tile.load_scalar %kept_list[%place] : !tile.view<1 x i32> -> i32
+              scf.yield %listed_place : i32
+            } else {
+              scf.yield %minus_one_i32 : i32
+            }
+            %entry = tile.load_scalar %list[%place] : !tile.view<1 x i32> -> i32
+            // Unsigned, so that negative entries are too large.
+            %is_block = arith.cmpi ult, %entry, %q_blocks_i32 : i32
+            %entry_index = arith.index_cast %entry : i32 to index
+            %block_row = arith.muli %entry_index, %mask_block_q : index
+            %steps_before_place = arith.muli %place, %steps_per_block : index
+            %in_block = arith.subi %here#1, %steps_before_place : index
+            %in_block_row = arith.muli %in_block, %tile_queries : index
+            %listed_row = arith.addi %block_row, %in_block_row : index
+            %valid_row = arith.select %is_block, %listed_row, %nowhere : index
+            %in_head = arith.index_cast %kept_place_i32 : i32 to index
+            %heads_until = arith.addi %heads_before, %head : index
+            %first_kept = arith.muli %heads_until, %kept_blocks : index
+            %kept_block = arith.addi %first_kept, %in_head : index
+            %kept_slab = arith.muli %kept_block, %slabs_per_block : index
+            %own_slab = arith.addi %kept_slab, %slabs_before_keys : index
+            %step_slab = arith.addi %own_slab, %in_block : index
+            %has_place = arith.cmpi sge, %kept_place_i32, %c0_i32 : i32
+            %slab_or_none = arith.select %has_place, %step_slab, %minus_one : index
+            scf.yield %valid_row, %slab_or_none : index, index
+          } else {
+            %dense_step = arith.addi %first_step, %here#1 : index
+            %dense_row = arith.muli %dense_step, %tile_queries : index
+            scf.yield %dense_row, %minus_one : index, index
+          }
+          %row = arith.select %is_seen, %seen_row, %nowhere : index
+          // Every part of the columns makes the same ds.
+          %is_first_part = arith.cmpi eq, %part, %c0 : index
+          %may_keep = arith.andi %is_seen, %is_first_part : i1
+          %kept_or_none = arith.select %may_keep, %kept_slab_here, %minus_one : index
+          %kept_i32 = arith.index_cast %kept_or_none : index to i32
+          // Masked when the first query does not see the last key, or that is not kept.
+          %row_end = arith.addi %row, %shift : index
+          %row_limit = arith.addi %row_end, %c1 : index
+          %hides = arith.cmpi slt, %row_limit, %tile_last : index
+          %hides_some = arith.andi %hides, %causal : i1
+          %masked = arith.ori %hides_some, %hides_end : i1
+          %flags = arith.select %masked, %masked_bit, %c0_i32 : i32
+          %row_i32 = arith.index_cast %row : index to i32
+          %head_i32 = arith.index_cast %head : index to i32
+          %place_note, %flag_note = tile.ring_acquire %step_ring[%step_at] : !step_ring -> !place_note, !flag_note
+          tile.store_note (%row_i32, %head_i32, %batch_i32), %place_note : !place_note
+          tile.store_note (%flags, %kept_i32), %flag_note : !flag_note
+          tile.ring_commit %step_ring[%step_at] : !step_ring
+          %step_next = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
+          %number_next = arith.addi %here#1, %c1 : index
+          scf.yield %step_next, %here#0, %number_next, %here#2 : !cursor, index, index, index
+        }
+        scf.yield %last#0 : !cursor
+      }
+      // Lists are of unequal lengths, so whoever is done takes the next.
+      %next = tile.next_program %program counted by %key_tickets : !tile.global<1 x i32> -> index
+      scf.yield %next, %work_next, %part_end : index, !cursor, !cursor
     }
-
-    // Lists are of unequal lengths, so whoever is done takes the next.
-    %next = tile.next_program %program counted by %key_tickets : !tile.global<1 x i32> -> index
-    scf.yield %next, %work_next, %part_end : index, !cursor, !cursor
-    }
-
     // No more tiles.
     %end_note = tile.ring_acquire %work_ring[%lasts#1] : !work_ring -> !work_note
     tile.store_note (%minus_one_i32, %c0_i32, %c0_i32, %c0_i32), %end_note : !work_note
@@ -341,7 +332,6 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     %end_place, %end_flags = tile.ring_acquire %step_ring[%lasts#2] : !step_ring -> !place_note, !flag_note
     tile.store_note (%c0_i32, %minus_one_i32, %c0_i32), %end_place : !place_note
     tile.ring_commit %step_ring[%lasts#2] : !step_ring
-
     // The launch before, of attention_bwd_q, has waited for all else that is read here,
     // and need not have ended before this one does.
     scf.if %awaits {
@@ -367,7 +357,6 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         %k_slot = tile.ring_acquire %k_ring[%kv_at] : !kv_ring -> !kv_slot
         tile.ring_commit %k_ring[%kv_at] loads(%k_slot : !kv_slot) : !kv_ring
         tile.load_async %k_map[%batch, %kv_head, %first_key] into %k_slot : !tile.tensor_map<4, !kv_slot>, !kv_slot
-
         %all_steps = arith.muli %total, %parts : index
         %steps_last:3 = scf.for %step = %c0 to %all_steps step %c1
             iter_args(%step_at = %tile_step_at, %q_at = %tile_q_at, %do_at = %tile_do_at)
@@ -468,10 +457,8 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     %scales = tile.splat %scale : f32 -> !scores
     %hidden = tile.splat %minus_inf : f32 -> !scores
     %no_output = tile.splat %f0 : f32 -> !output
-
     %stack_slot = tile.ring_pieces %stack_ring[%start] : !stack_ring -> !stack_slot
     %kept_slabs = tile.slice %kept[%c0, %c0] : !tile.global<3 x !elem> -> !tile.view<1 x !elem>
-
     %tile_ends:7 = scf.while (%work_at = %start, %kv_at = %start, %tile_at = %start, %tile_do_at = %start,
                               %tile_step_at = %start, %tile_offset_at = %start, %tile_delta_at = %start)
         : (!cursor, !cursor, !cursor, !cursor, !cursor, !cursor, !cursor)
@@ -484,224 +471,223 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     } do {
     ^tile(%work_at: !cursor, %kv_at: !cursor, %tile_at: !cursor, %tile_do_at: !cursor, %tile_step_at: !cursor,
           %tile_offset_at: !cursor, %tile_delta_at: !cursor):
-    %work_note = tile.ring_pieces %work_ring[%work_at] : !work_ring -> !work_note
-    %total_i32, %batch_i32, %kv_head_i32, %first_key_i32 = tile.load_note %work_note : !work_note -> i32, i32, i32, i32
-    %total = arith.index_cast %total_i32 : i32 to index
-    %batch = arith.index_cast %batch_i32 : i32 to index
-    %kv_head = arith.index_cast %kv_head_i32 : i32 to index
-    %first_key = arith.index_cast %first_key_i32 : i32 to index
-    // Key j is seen by the queries from query_starts[j].
-    %seen_from_causal = arith.subi %first_key, %shift : index
-    %seen_from = arith.select %causal, %seen_from_causal, %before_all : index
-    %seen_from_i32 = arith.index_cast %seen_from : index to i32
-    %first_starts = tile.splat %seen_from_i32 : i32 -> !key_numbers
-    %key_numbers = tile.iota : !key_numbers
-    %seen_starts = arith.addi %first_starts, %key_numbers : !key_numbers
-    %keys_left = arith.subi %kv_len, %first_key : index
-    %keys_left_i32 = arith.index_cast %keys_left : index to i32
-    %key_ends = tile.splat %keys_left_i32 : i32 -> !key_numbers
-    %is_key = arith.cmpi slt, %key_numbers, %key_ends : !key_numbers
-    %never = tile.splat %nowhere_i32 : i32 -> !key_numbers
-    %query_starts = arith.select %is_key, %seen_starts, %never : !key_mask, !key_numbers
+      %work_note = tile.ring_pieces %work_ring[%work_at] : !work_ring -> !work_note
+      %total_i32, %batch_i32, %kv_head_i32, %first_key_i32 = tile.load_note %work_note : !work_note -> i32, i32, i32, i32
+      %total = arith.index_cast %total_i32 : i32 to index
+      %batch = arith.index_cast %batch_i32 : i32 to index
+      %kv_head = arith.index_cast %kv_head_i32 : i32 to index
+      %first_key = arith.index_cast %first_key_i32 : i32 to index
+      // Key j is seen by the queries from query_starts[j].
+      %seen_from_causal = arith.subi %first_key, %shift : index
+      %seen_from = arith.select %causal, %seen_from_causal, %before_all : index
+      %seen_from_i32 = arith.index_cast %seen_from : index to i32
+      %first_starts = tile.splat %seen_from_i32 : i32 -> !key_numbers
+      %key_numbers = tile.iota : !key_numbers
+      %seen_starts = arith.addi %first_starts, %key_numbers : !key_numbers
+      %keys_left = arith.subi %kv_len, %first_key : index
+      %keys_left_i32 = arith.index_cast %keys_left : index to i32
+      %key_ends = tile.splat %keys_left_i32 : i32 -> !key_numbers
+      %is_key = arith.cmpi slt, %key_numbers, %key_ends : !key_numbers
+      %never = tile.splat %nowhere_i32 : i32 -> !key_numbers
+      %query_starts = arith.select %is_key, %seen_starts, %never : !key_mask, !key_numbers
+      %k_slot = tile.ring_wait %k_ring[%kv_at] : !kv_ring -> !kv_slot
+      %end_key = arith.addi %first_key, %dkv_keys : index
+      %ends:5 = scf.for %part = %c0 to %parts step %c1
+          iter_args(%at_0 = %tile_at, %do_at_0 = %tile_do_at, %step_at_0 = %tile_step_at, %offset_at_0 = %tile_offset_at,
+                    %delta_at_0 = %tile_delta_at)
+          -> (!cursor, !cursor, !cursor, !cursor, !cursor) {
+        // The first step's weights.
+        %first_column = arith.muli %part, %part_columns : index
+        %q_slot_0 = tile.ring_wait %q_ring[%at_0] : !q_ring -> !q_slot
+        %products_0 = tile.dot_async %k_slot, %q_slot_0 transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
+        %place_note_0, %flag_note_0 = tile.ring_wait %step_ring[%step_at_0] station 3
+            : !step_ring -> !place_note, !flag_note
+        %flags_0, %kept_0 = tile.load_note %flag_note_0 : !flag_note -> i32, i32
+        %offset_note_0 = tile.ring_wait %offset_ring[%offset_at_0] : !row_ring -> !row_values
+        %offset_0 = tile.load_shared %offset_note_0 : !row_values -> !rows
+        %offsets_0 = tile.expand %offset_0 axis 0 : !rows -> !scores
+        %s_0 = tile.dot_wait 0 (%products_0 : !tile.pending<!scores>) -> !scores
+        %masked_i32_0 = arith.andi %flags_0, %masked_bit : i32
+        %is_marked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
+        %masked_0 = arith.andi %is_marked_0, %masks : i1
+        %visible_0 = scf.if %masked_0 -> (!scores) {
+          %row_0, %head_0, %batch_0 = tile.load_note %place_note_0 : !place_note -> i32, i32, i32
+          %first_rows_0 = tile.splat %row_0 : i32 -> !row_numbers
+          %numbers_0 = tile.iota : !row_numbers
+          %row_numbers_0 = arith.addi %first_rows_0, %numbers_0 : !row_numbers
+          %queries_0 = tile.expand %row_numbers_0 axis 0 : !row_numbers -> !positions
+          %starts_0 = tile.expand %query_starts axis 1 : !key_numbers -> !positions
+          %sees_0 = arith.cmpi sge, %queries_0, %starts_0 : !positions
+          %unhidden_0 = arith.select %sees_0, %s_0, %hidden : !score_mask, !scores
+          scf.yield %unhidden_0 : !scores
+        } else {
+          scf.yield %s_0 : !scores
+        }
+        %exponents_0 = math.fma %visible_0, %scales, %offsets_0 : !scores
+        %p_f32_0 = math.exp2 %exponents_0 : !scores
+        %p_0 = tile.convert %p_f32_0 : !scores -> !weights
+        tile.ring_release %step_ring[%step_at_0] station 3 : !step_ring
+        tile.ring_release %offset_ring[%offset_at_0] : !row_ring
+        %v_slot = tile.ring_wait %v_ring[%kv_at] : !kv_ring -> !kv_slot
+        %do_slot_0 = tile.ring_wait %do_ring[%do_at_0] : !q_ring -> !q_slot
+        %step_at_1 = tile.ring_next %step_ring[%step_at_0] : !step_ring -> !cursor
+        %offset_at_1 = tile.ring_next %offset_ring[%offset_at_0] : !row_ring -> !cursor
 
-    %k_slot = tile.ring_wait %k_ring[%kv_at] : !kv_ring -> !kv_slot
-    %end_key = arith.addi %first_key, %dkv_keys : index
-    %ends:5 = scf.for %part = %c0 to %parts step %c1
-        iter_args(%at_0 = %tile_at, %do_at_0 = %tile_do_at, %step_at_0 = %tile_step_at, %offset_at_0 = %tile_offset_at,
-                  %delta_at_0 = %tile_delta_at)
-        -> (!cursor, !cursor, !cursor, !cursor, !cursor) {
-      // The first step's weights.
-      %first_column = arith.muli %part, %part_columns : index
-      %q_slot_0 = tile.ring_wait %q_ring[%at_0] : !q_ring -> !q_slot
-      %products_0 = tile.dot_async %k_slot, %q_slot_0 transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
-      %place_note_0, %flag_note_0 = tile.ring_wait %step_ring[%step_at_0] station 3
-          : !step_ring -> !place_note, !flag_note
-      %flags_0, %kept_0 = tile.load_note %flag_note_0 : !flag_note -> i32, i32
-      %offset_note_0 = tile.ring_wait %offset_ring[%offset_at_0] : !row_ring -> !row_values
-      %offset_0 = tile.load_shared %offset_note_0 : !row_values -> !rows
-      %offsets_0 = tile.expand %offset_0 axis 0 : !rows -> !scores
-      %s_0 = tile.dot_wait 0 (%products_0 : !tile.pending<!scores>) -> !scores
-      %masked_i32_0 = arith.andi %flags_0, %masked_bit : i32
-      %is_marked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
-      %masked_0 = arith.andi %is_marked_0, %masks : i1
-      %visible_0 = scf.if %masked_0 -> (!scores) {
-        %row_0, %head_0, %batch_0 = tile.load_note %place_note_0 : !place_note -> i32, i32, i32
-        %first_rows_0 = tile.splat %row_0 : i32 -> !row_numbers
-        %numbers_0 = tile.iota : !row_numbers
-        %row_numbers_0 = arith.addi %first_rows_0, %numbers_0 : !row_numbers
-        %queries_0 = tile.expand %row_numbers_0 axis 0 : !row_numbers -> !positions
-        %starts_0 = tile.expand %query_starts axis 1 : !key_numbers -> !positions
-        %sees_0 = arith.cmpi sge, %queries_0, %starts_0 : !positions
-        %unhidden_0 = arith.select %sees_0, %s_0, %hidden : !score_mask, !scores
-        scf.yield %unhidden_0 : !scores
-      } else {
-        scf.yield %s_0 : !scores
-      }
-      %exponents_0 = math.fma %visible_0, %scales, %offsets_0 : !scores
-      %p_f32_0 = math.exp2 %exponents_0 : !scores
-      %p_0 = tile.convert %p_f32_0 : !scores -> !weights
-      tile.ring_release %step_ring[%step_at_0] station 3 : !step_ring
-      tile.ring_release %offset_ring[%offset_at_0] : !row_ring
-      %v_slot = tile.ring_wait %v_ring[%kv_at] : !kv_ring -> !kv_slot
-      %do_slot_0 = tile.ring_wait %do_ring[%do_at_0] : !q_ring -> !q_slot
-      %step_at_1 = tile.ring_next %step_ring[%step_at_0] : !step_ring -> !cursor
-      %offset_at_1 = tile.ring_next %offset_ring[%offset_at_0] : !row_ring -> !cursor
+        %dk, %dv, %last_p, %last_kept, %last_at, %last_do_at, %end_step_at, %end_offset_at, %last_delta_at =
+            scf.for %step = %c1 to %total step %c1
+            iter_args(%old_dk = %no_output, %old_dv = %no_output, %old_p = %p_0, %old_kept = %kept_0, %old_at = %at_0,
+                      %do_at = %do_at_0, %step_at = %step_at_1, %offset_at = %offset_at_1, %delta_at = %delta_at_0)
+            -> (!output, !output, !weights, i32, !cursor, !cursor, !cursor, !cursor, !cursor) {
+          // Issue: dp and dv of the step before.
+          %do_slot = tile.ring_pieces %do_ring[%do_at] : !q_ring -> !q_slot
+          %do_part = tile.shared_columns %do_slot[%first_column] : !q_slot -> !q_part
+          scf.if %turns {
+            tile.take_turn
+          }
+          %slopes = tile.dot_async %v_slot, %do_slot transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
+          %dv_adding = tile.dot_async %old_p, %do_part onto %old_dv : !output
+              : !weights, !q_part -> !tile.pending<!output>
+          scf.if %turns {
+            tile.pass_turn
+          }
+          %delta_note = tile.ring_wait %delta_ring[%delta_at] : !row_ring -> !row_values
+          %delta_here = tile.load_shared %delta_note : !row_values -> !rows
+          %deltas = tile.expand %delta_here axis 0 : !rows -> !scores
+          %dp = tile.dot_wait 1 (%slopes : !tile.pending<!scores>) -> !scores
+          %p_back = tile.convert %old_p : !weights -> !scores
+          %distance = arith.subf %dp, %deltas : !scores
+          %ds_f32 = arith.mulf %p_back, %distance : !scores
+          %ds = tile.convert %ds_f32 : !scores -> !weights
+          %slab = arith.index_cast %old_kept : i32 to index
+          %is_kept = arith.cmpi sge, %old_kept, %c0_i32 : i32
+          scf.if %keeps {
+            tile.store_stacked %ds through %stack_slot, %kept_slabs[%slab] columns mask_block_q rows dkv_keys where %is_kept
+                : !weights, !stack_slot, !tile.view<1 x !elem>
+          }
+          tile.ring_release %delta_ring[%delta_at] : !row_ring
+          %q_slot_of = tile.ring_pieces %q_ring[%old_at] : !q_ring -> !q_slot
+          %q_part = tile.shared_columns %q_slot_of[%first_column] : !q_slot -> !q_part
 
-      %dk, %dv, %last_p, %last_kept, %last_at, %last_do_at, %end_step_at, %end_offset_at, %last_delta_at =
-          scf.for %step = %c1 to %total step %c1
-          iter_args(%old_dk = %no_output, %old_dv = %no_output, %old_p = %p_0, %old_kept = %kept_0, %old_at = %at_0,
-                    %do_at = %do_at_0, %step_at = %step_at_1, %offset_at = %offset_at_1, %delta_at = %delta_at_0)
-          -> (!output, !output, !weights, i32, !cursor, !cursor, !cursor, !cursor, !cursor) {
-        // Issue: dp and dv of the step before.
-        %do_slot = tile.ring_pieces %do_ring[%do_at] : !q_ring -> !q_slot
-        %do_part = tile.shared_columns %do_slot[%first_column] : !q_slot -> !q_part
+          // Issue: this step's scores, dk of the one before.
+          %at = tile.ring_next %q_ring[%old_at] : !q_ring -> !cursor
+          %q_slot = tile.ring_wait %q_ring[%at] : !q_ring -> !q_slot
+          scf.if %turns {
+            tile.take_turn
+          }
+          %products = tile.dot_async %k_slot, %q_slot transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
+          %dk_adding = tile.dot_async %ds, %q_part onto %old_dk : !output
+              : !weights, !q_part -> !tile.pending<!output>
+          scf.if %turns {
+            tile.pass_turn
+          }
+          %place_note, %flag_note = tile.ring_wait %step_ring[%step_at] station 3
+              : !step_ring -> !place_note, !flag_note
+          %flags, %kept_here = tile.load_note %flag_note : !flag_note -> i32, i32
+          %offset_note = tile.ring_wait %offset_ring[%offset_at] : !row_ring -> !row_values
+          %offset = tile.load_shared %offset_note : !row_values -> !rows
+          %offsets = tile.expand %offset axis 0 : !rows -> !scores
+          %new_dv, %s, %old_p_used = tile.dot_wait 1 (%dv_adding, %products, %old_p
+              : !tile.pending<!output>, !tile.pending<!scores>, !weights) -> !output, !scores, !weights
+          tile.ring_release %do_ring[%do_at] : !q_ring
+          %masked_i32 = arith.andi %flags, %masked_bit : i32
+          %is_marked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
+          %masked = arith.andi %is_marked, %masks : i1
+          %visible = scf.if %masked -> (!scores) {
+            %row, %head, %batch_again = tile.load_note %place_note : !place_note -> i32, i32, i32
+            %first_rows = tile.splat %row : i32 -> !row_numbers
+            %numbers = tile.iota : !row_numbers
+            %row_numbers = arith.addi %first_rows, %numbers : !row_numbers
+            %queries = tile.expand %row_numbers axis 0 : !row_numbers -> !positions
+            %starts = tile.expand %query_starts axis 1 : !key_numbers -> !positions
+            %sees = arith.cmpi sge, %queries, %starts : !positions
+            %unhidden = arith.select %sees, %s, %hidden : !score_mask, !scores
+            scf.yield %unhidden : !scores
+          } else {
+            scf.yield %s : !scores
+          }
+          %exponents = math.fma %visible, %scales, %offsets : !scores
+          %p_f32 = math.exp2 %exponents : !scores
+          %p = tile.convert %p_f32 : !scores -> !weights
+          tile.ring_release %step_ring[%step_at] station 3 : !step_ring
+          tile.ring_release %offset_ring[%offset_at] : !row_ring
+          // Waiting here for what the next step needs keeps the exponentials, which the
+          // assembler would move behind it, before the wait for dk.
+          %do_at_after = tile.ring_next %do_ring[%do_at] : !q_ring -> !cursor
+          %next_do_slot = tile.ring_wait %do_ring[%do_at_after] : !q_ring -> !q_slot
+          %new_dk, %ds_used, %p_ready = tile.dot_wait 0 (%dk_adding, %ds, %p
+              : !tile.pending<!output>, !weights, !weights) -> !output, !weights, !weights
+          tile.ring_release %q_ring[%old_at] : !q_ring
+          %step_at_after = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
+          %offset_at_after = tile.ring_next %offset_ring[%offset_at] : !row_ring -> !cursor
+          %delta_at_after = tile.ring_next %delta_ring[%delta_at] : !row_ring -> !cursor
+          scf.yield %new_dk, %new_dv, %p_ready, %kept_here, %at, %do_at_after, %step_at_after, %offset_at_after,
+                    %delta_at_after : !output, !output, !weights, i32, !cursor, !cursor, !cursor, !cursor, !cursor
+        }
+
+        // What the last step's weights give. The next tile's k can come.
+        %next_part = arith.addi %part, %c1 : index
+        %is_last_part = arith.cmpi eq, %next_part, %parts : index
+        scf.if %is_last_part {
+          tile.ring_release %k_ring[%kv_at] : !kv_ring
+        }
+        %do_slot_l = tile.ring_pieces %do_ring[%last_do_at] : !q_ring -> !q_slot
+        %do_part_l = tile.shared_columns %do_slot_l[%first_column] : !q_slot -> !q_part
         scf.if %turns {
           tile.take_turn
         }
-        %slopes = tile.dot_async %v_slot, %do_slot transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
-        %dv_adding = tile.dot_async %old_p, %do_part onto %old_dv : !output
+        %slopes_l = tile.dot_async %v_slot, %do_slot_l transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
+        %dv_adding_l = tile.dot_async %last_p, %do_part_l onto %dv : !output
             : !weights, !q_part -> !tile.pending<!output>
         scf.if %turns {
           tile.pass_turn
         }
-        %delta_note = tile.ring_wait %delta_ring[%delta_at] : !row_ring -> !row_values
-        %delta_here = tile.load_shared %delta_note : !row_values -> !rows
-        %deltas = tile.expand %delta_here axis 0 : !rows -> !scores
-        %dp = tile.dot_wait 1 (%slopes : !tile.pending<!scores>) -> !scores
-        %p_back = tile.convert %old_p : !weights -> !scores
-        %distance = arith.subf %dp, %deltas : !scores
-        %ds_f32 = arith.mulf %p_back, %distance : !scores
-        %ds = tile.convert %ds_f32 : !scores -> !weights
-        %slab = arith.index_cast %old_kept : i32 to index
-        %is_kept = arith.cmpi sge, %old_kept, %c0_i32 : i32
+        %delta_note_l = tile.ring_wait %delta_ring[%last_delta_at] : !row_ring -> !row_values
+        %delta_here_l = tile.load_shared %delta_note_l : !row_values -> !rows
+        %deltas_l = tile.expand %delta_here_l axis 0 : !rows -> !scores
+        %dp_l = tile.dot_wait 1 (%slopes_l : !tile.pending<!scores>) -> !scores
+        scf.if %is_last_part {
+          tile.ring_release %v_ring[%kv_at] : !kv_ring
+        }
+        %p_back_l = tile.convert %last_p : !weights -> !scores
+        %distance_l = arith.subf %dp_l, %deltas_l : !scores
+        %ds_f32_l = arith.mulf %p_back_l, %distance_l : !scores
+        %ds_l = tile.convert %ds_f32_l : !scores -> !weights
+        %slab_l = arith.index_cast %last_kept : i32 to index
+        %is_kept_l = arith.cmpi sge, %last_kept, %c0_i32 : i32
         scf.if %keeps {
-          tile.store_stacked %ds through %stack_slot, %kept_slabs[%slab] columns mask_block_q rows dkv_keys where %is_kept
+          tile.store_stacked %ds_l through %stack_slot, %kept_slabs[%slab_l] columns mask_block_q rows dkv_keys where %is_kept_l
               : !weights, !stack_slot, !tile.view<1 x !elem>
         }
-        tile.ring_release %delta_ring[%delta_at] : !row_ring
-        %q_slot_of = tile.ring_pieces %q_ring[%old_at] : !q_ring -> !q_slot
-        %q_part = tile.shared_columns %q_slot_of[%first_column] : !q_slot -> !q_part
-
-        // Issue: this step's scores, dk of the one before.
-        %at = tile.ring_next %q_ring[%old_at] : !q_ring -> !cursor
-        %q_slot = tile.ring_wait %q_ring[%at] : !q_ring -> !q_slot
-        scf.if %turns {
-          tile.take_turn
-        }
-        %products = tile.dot_async %k_slot, %q_slot transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
-        %dk_adding = tile.dot_async %ds, %q_part onto %old_dk : !output
+        tile.ring_release %delta_ring[%last_delta_at] : !row_ring
+        %q_slot_of_l = tile.ring_pieces %q_ring[%last_at] : !q_ring -> !q_slot
+        %q_part_l = tile.shared_columns %q_slot_of_l[%first_column] : !q_slot -> !q_part
+        %last_adding = tile.dot_async %ds_l, %q_part_l onto %dk : !output
             : !weights, !q_part -> !tile.pending<!output>
-        scf.if %turns {
-          tile.pass_turn
-        }
-        %place_note, %flag_note = tile.ring_wait %step_ring[%step_at] station 3
-            : !step_ring -> !place_note, !flag_note
-        %flags, %kept_here = tile.load_note %flag_note : !flag_note -> i32, i32
-        %offset_note = tile.ring_wait %offset_ring[%offset_at] : !row_ring -> !row_values
-        %offset = tile.load_shared %offset_note : !row_values -> !rows
-        %offsets = tile.expand %offset axis 0 : !rows -> !scores
-        %new_dv, %s, %old_p_used = tile.dot_wait 1 (%dv_adding, %products, %old_p
-            : !tile.pending<!output>, !tile.pending<!scores>, !weights) -> !output, !scores, !weights
-        tile.ring_release %do_ring[%do_at] : !q_ring
-        %masked_i32 = arith.andi %flags, %masked_bit : i32
-        %is_marked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
-        %masked = arith.andi %is_marked, %masks : i1
-        %visible = scf.if %masked -> (!scores) {
-          %row, %head, %batch_again = tile.load_note %place_note : !place_note -> i32, i32, i32
-          %first_rows = tile.splat %row : i32 -> !row_numbers
-          %numbers = tile.iota : !row_numbers
-          %row_numbers = arith.addi %first_rows, %numbers : !row_numbers
-          %queries = tile.expand %row_numbers axis 0 : !row_numbers -> !positions
-          %starts = tile.expand %query_starts axis 1 : !key_numbers -> !positions
-          %sees = arith.cmpi sge, %queries, %starts : !positions
-          %unhidden = arith.select %sees, %s, %hidden : !score_mask, !scores
-          scf.yield %unhidden : !scores
-        } else {
-          scf.yield %s : !scores
-        }
-        %exponents = math.fma %visible, %scales, %offsets : !scores
-        %p_f32 = math.exp2 %exponents : !scores
-        %p = tile.convert %p_f32 : !scores -> !weights
-        tile.ring_release %step_ring[%step_at] station 3 : !step_ring
-        tile.ring_release %offset_ring[%offset_at] : !row_ring
-        // Waiting here for what the next step needs keeps the exponentials, which the
-        // assembler would move behind it, before the wait for dk.
-        %do_at_after = tile.ring_next %do_ring[%do_at] : !q_ring -> !cursor
-        %next_do_slot = tile.ring_wait %do_ring[%do_at_after] : !q_ring -> !q_slot
-        %new_dk, %ds_used, %p_ready = tile.dot_wait 0 (%dk_adding, %ds, %p
-            : !tile.pending<!output>, !weights, !weights) -> !output, !weights, !weights
-        tile.ring_release %q_ring[%old_at] : !q_ring
-        %step_at_after = tile.ring_next %step_ring[%step_at] : !step_ring -> !cursor
-        %offset_at_after = tile.ring_next %offset_ring[%offset_at] : !row_ring -> !cursor
-        %delta_at_after = tile.ring_next %delta_ring[%delta_at] : !row_ring -> !cursor
-        scf.yield %new_dk, %new_dv, %p_ready, %kept_here, %at, %do_at_after, %step_at_after, %offset_at_after,
-                  %delta_at_after : !output, !output, !weights, i32, !cursor, !cursor, !cursor, !cursor, !cursor
+        %dv_sum, %last_p_used = tile.dot_wait 1 (%dv_adding_l, %last_p : !tile.pending<!output>, !weights)
+            -> !output, !weights
+        tile.ring_release %do_ring[%last_do_at] : !q_ring
+        %dv_tile = tile.convert %dv_sum : !output -> !output_elem
+        %dv_view = tile.slice %d_v[%batch, %kv_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
+        tile.store %dv_tile, %dv_view[%first_key, %first_column] below %end_key : !output_elem, !tile.view<2 x !elem>
+        %dk_sum, %last_ds_used = tile.dot_wait 0 (%last_adding, %ds_l : !tile.pending<!output>, !weights)
+            -> !output, !weights
+        tile.ring_release %q_ring[%last_at] : !q_ring
+        %output_scales = tile.splat %softmax_scale : f32 -> !output
+        %scaled = arith.mulf %dk_sum, %output_scales : !output
+        %dk_tile = tile.convert %scaled : !output -> !output_elem
+        %dk_view = tile.slice %d_k[%batch, %kv_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
+        tile.store %dk_tile, %dk_view[%first_key, %first_column] below %end_key : !output_elem, !tile.view<2 x !elem>
+        %end_at = tile.ring_next %q_ring[%last_at] : !q_ring -> !cursor
+        %end_do_at = tile.ring_next %do_ring[%last_do_at] : !q_ring -> !cursor
+        %end_delta_at = tile.ring_next %delta_ring[%last_delta_at] : !row_ring -> !cursor
+        scf.yield %end_at, %end_do_at, %end_step_at, %end_offset_at, %end_delta_at
+            : !cursor, !cursor, !cursor, !cursor, !cursor
       }
-
-      // What the last step's weights give. The next tile's k can come.
-      %next_part = arith.addi %part, %c1 : index
-      %is_last_part = arith.cmpi eq, %next_part, %parts : index
-      scf.if %is_last_part {
-        tile.ring_release %k_ring[%kv_at] : !kv_ring
-      }
-      %do_slot_l = tile.ring_pieces %do_ring[%last_do_at] : !q_ring -> !q_slot
-      %do_part_l = tile.shared_columns %do_slot_l[%first_column] : !q_slot -> !q_part
-      scf.if %turns {
-        tile.take_turn
-      }
-      %slopes_l = tile.dot_async %v_slot, %do_slot_l transposed : !kv_slot, !q_slot -> !tile.pending<!scores>
-      %dv_adding_l = tile.dot_async %last_p, %do_part_l onto %dv : !output
-          : !weights, !q_part -> !tile.pending<!output>
-      scf.if %turns {
-        tile.pass_turn
-      }
-      %delta_note_l = tile.ring_wait %delta_ring[%last_delta_at] : !row_ring -> !row_values
-      %delta_here_l = tile.load_shared %delta_note_l : !row_values -> !rows
-      %deltas_l = tile.expand %delta_here_l axis 0 : !rows -> !scores
-      %dp_l = tile.dot_wait 1 (%slopes_l : !tile.pending<!scores>) -> !scores
-      scf.if %is_last_part {
-        tile.ring_release %v_ring[%kv_at] : !kv_ring
-      }
-      %p_back_l = tile.convert %last_p : !weights -> !scores
-      %distance_l = arith.subf %dp_l, %deltas_l : !scores
-      %ds_f32_l = arith.mulf %p_back_l, %distance_l : !scores
-      %ds_l = tile.convert %ds_f32_l : !scores -> !weights
-      %slab_l = arith.index_cast %last_kept : i32 to index
-      %is_kept_l = arith.cmpi sge, %last_kept, %c0_i32 : i32
-      scf.if %keeps {
-        tile.store_stacked %ds_l through %stack_slot, %kept_slabs[%slab_l] columns mask_block_q rows dkv_keys where %is_kept_l
-            : !weights, !stack_slot, !tile.view<1 x !elem>
-      }
-      tile.ring_release %delta_ring[%last_delta_at] : !row_ring
-      %q_slot_of_l = tile.ring_pieces %q_ring[%last_at] : !q_ring -> !q_slot
-      %q_part_l = tile.shared_columns %q_slot_of_l[%first_column] : !q_slot -> !q_part
-      %last_adding = tile.dot_async %ds_l, %q_part_l onto %dk : !output
-          : !weights, !q_part -> !tile.pending<!output>
-      %dv_sum, %last_p_used = tile.dot_wait 1 (%dv_adding_l, %last_p : !tile.pending<!output>, !weights)
-          -> !output, !weights
-      tile.ring_release %do_ring[%last_do_at] : !q_ring
-      %dv_tile = tile.convert %dv_sum : !output -> !output_elem
-      %dv_view = tile.slice %d_v[%batch, %kv_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
-      tile.store %dv_tile, %dv_view[%first_key, %first_column] below %end_key : !output_elem, !tile.view<2 x !elem>
-      %dk_sum, %last_ds_used = tile.dot_wait 0 (%last_adding, %ds_l : !tile.pending<!output>, !weights)
-          -> !output, !weights
-      tile.ring_release %q_ring[%last_at] : !q_ring
-      %output_scales = tile.splat %softmax_scale : f32 -> !output
-      %scaled = arith.mulf %dk_sum, %output_scales : !output
-      %dk_tile = tile.convert %scaled : !output -> !output_elem
-      %dk_view = tile.slice %d_k[%batch, %kv_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
-      tile.store %dk_tile, %dk_view[%first_key, %first_column] below %end_key : !output_elem, !tile.view<2 x !elem>
-      %end_at = tile.ring_next %q_ring[%last_at] : !q_ring -> !cursor
-      %end_do_at = tile.ring_next %do_ring[%last_do_at] : !q_ring -> !cursor
-      %end_delta_at = tile.ring_next %delta_ring[%last_delta_at] : !row_ring -> !cursor
-      scf.yield %end_at, %end_do_at, %end_step_at, %end_offset_at, %end_delta_at
-          : !cursor, !cursor, !cursor, !cursor, !cursor
-    }
-    tile.ring_release %work_ring[%work_at] station 2 : !work_ring
-    %work_next = tile.ring_next %work_ring[%work_at] : !work_ring -> !cursor
-    %kv_next = tile.ring_next %k_ring[%kv_at] : !kv_ring -> !cursor
-    scf.yield %work_next, %kv_next, %ends#0, %ends#1, %ends#2, %ends#3, %ends#4
-        : !cursor, !cursor, !cursor, !cursor, !cursor, !cursor, !cursor
+      tile.ring_release %work_ring[%work_at] station 2 : !work_ring
+      %work_next = tile.ring_next %work_ring[%work_at] : !work_ring -> !cursor
+      %kv_next = tile.ring_next %k_ring[%kv_at] : !kv_ring -> !cursor
+      scf.yield %work_next, %kv_next, %ends#0, %ends#1, %ends#2, %ends#3, %ends#4
+          : !cursor, !cursor, !cursor, !cursor, !cursor, !cursor, !cursor
     }
     scf.if %keeps {
       tile.store_stacked_wait
