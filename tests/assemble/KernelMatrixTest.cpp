@@ -355,8 +355,8 @@ TEST_P(EightBitWidths, Assemble) {
 
 class OtherWidths : public KernelMatrix {};
 INSTANTIATE_TEST_SUITE_P(HeadDim, OtherWidths,
-                         testing::Values(8, 16, 24, 32, 40, 72, 80, 104, 120,
-                                         136, 160, 200, 216, 224, 248),
+                         testing::Values(8, 16, 24, 32, 40, 48, 56, 72, 80, 104,
+                                         120, 136, 160, 200, 216, 224, 248),
                          testing::PrintToStringParamName());
 
 TEST_P(OtherWidths, Assemble) {
@@ -370,10 +370,15 @@ TEST_P(OtherWidths, Assemble) {
               {DataType::Float16, GetParam(), 64, 16, !turn, turn});
   const ProblemClass kind{DataType::BFloat16, GetParam(), turn ? 64 : 128,
                           16 << (GetParam() / 8 % 4), turn};
-  for (const char *kernel :
-       {"attention_bwd_delta", "attention_bwd_q", "attention_bwd_kv"})
-    expectCleanKernel(kernel, kind, true);
-  EXPECT_EQ(assembled_, 2 + 2 * 3 + 3);
+  expectCleanKernel("attention_bwd_delta", kind, true);
+  for (const char *kernel : {"attention_bwd_q", "attention_bwd_kv"}) {
+    expectCleanKernel(kernel, kind, /*hasLists=*/true);
+    for (bool causal : {false, true})
+      expectCleanKernel(kernel,
+                        {DataType::BFloat16, GetParam(), 128, 64, causal},
+                        /*hasLists=*/false);
+  }
+  EXPECT_EQ(assembled_, 2 + 2 * 3 + 1 + 2 * 3);
 }
 
 /// Calls in eight bits, with all that they launch.
