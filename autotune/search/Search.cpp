@@ -68,6 +68,9 @@ public:
   /// True when the fastest is faster than the default beyond doubt; writes what
   /// both did into `winner` and `byDefault`.
   Result<bool> duel(TuningRecord &winner, TuningRecord &byDefault);
+  /// What an earlier search found when both met: their second records. False
+  /// where they have none.
+  bool recallDuel(TuningRecord &winner, TuningRecord &byDefault) const;
 
 private:
   TuningRecord blank(const Config &config) const {
@@ -191,6 +194,26 @@ Result<bool> Search::duel(TuningRecord &winner, TuningRecord &byDefault) {
          std::max(winner.spreadUs, byDefault.spreadUs);
 }
 
+bool Search::recallDuel(TuningRecord &winner, TuningRecord &byDefault) const {
+  auto latest = [&](const TuningRecord &trial) -> const TuningRecord * {
+    const TuningRecord *last = nullptr;
+    int count = 0;
+    for (const TuningRecord &known : earlier_)
+      if (isSameTrial(known, trial)) {
+        last = &known;
+        ++count;
+      }
+    return count > 1 ? last : nullptr;
+  };
+  const TuningRecord *won = latest(winner), *held = latest(byDefault);
+  if (!won || !held)
+    return false;
+  winner = *won;
+  byDefault = *held;
+  byDefault.isDefault = true;
+  return true;
+}
+
 } // namespace
 
 Spread spreadOf(std::vector<double> samples) {
@@ -262,6 +285,12 @@ searchConfigs(const ConfigSpace &space, const SearchRequest &request,
   }
   if (!fastest || fastest->medianUs >= byDefault->medianUs)
     return outcome;
+  // The same search again, ended before, adds nothing.
+  if (outcome.reused == total &&
+      search.recallDuel(*fastest, outcome.defaultRecord)) {
+    outcome.chosen = fastest->isWinner ? *fastest : outcome.defaultRecord;
+    return outcome;
+  }
   auto won = search.duel(*fastest, outcome.defaultRecord);
   if (!won.ok())
     return won.status();

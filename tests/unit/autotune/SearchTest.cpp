@@ -240,6 +240,32 @@ TEST_F(SearchTest, GoesOnWhereItWasInterrupted) {
   EXPECT_EQ(second->chosen.config, (Config{{"tile", 192}, {"stages", 2}}));
 }
 
+TEST_F(SearchTest, AddsNothingWhenAllIsKnown) {
+  for (const double noise : {0.5, 1000.0}) { // it wins; nobody can tell
+    device_.noiseUs = noise;
+    earlier_.clear();
+    kept_.clear();
+    lastDone_ = 0;
+    auto first = search();
+    ASSERT_TRUE(first.ok());
+    earlier_ = kept_;
+    kept_.clear();
+    lastDone_ = 0;
+    const int measured = device_.measured;
+    auto second = search();
+    ASSERT_TRUE(second.ok());
+    EXPECT_EQ(second->reused, 20);
+    if (earlier_.size() == 20) // nothing was faster than the default
+      continue;
+    EXPECT_EQ(device_.measured, measured);
+    EXPECT_TRUE(kept_.empty());
+    EXPECT_EQ(second->chosen.config, first->chosen.config);
+    EXPECT_EQ(second->chosen.isWinner, first->chosen.isWinner);
+    EXPECT_EQ(second->chosen.medianUs, first->chosen.medianUs);
+    EXPECT_EQ(second->defaultRecord.medianUs, first->defaultRecord.medianUs);
+  }
+}
+
 TEST_F(SearchTest, MeasuresAgainInAnotherEnvironment) {
   ASSERT_TRUE(search().ok());
   earlier_ = kept_;
