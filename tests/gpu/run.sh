@@ -33,10 +33,12 @@ run_tests() { # log, filter, command before the program
   return $status
 }
 
-# The Python package and its library.
+# The Python package, in a folder of its own beside the program of its name, and its
+# library.
 use_package() {
-  tar -C "$unpacked" -xf "$folder/package.tar"
-  export PYTHONPATH="$unpacked:$folder" SPARGEJIT_LIBRARY="$unpacked/libspargejit.so" PYTHONDONTWRITEBYTECODE=1
+  mkdir -p "$unpacked/python"
+  tar -C "$unpacked/python" -xf "$folder/package.tar"
+  export PYTHONPATH="$unpacked/python:$folder" SPARGEJIT_LIBRARY="$unpacked/libspargejit.so" PYTHONDONTWRITEBYTECODE=1
 }
 
 failed=0
