@@ -95,9 +95,9 @@ def main():
     parser.add_argument("--density", type=float, default=0.05)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--launches", type=int, default=4)
-    parser.add_argument("--kept", type=float, default=1.4,
+    parser.add_argument("--kept", type=float, default=1.6,
                         help="GB in which a backward pass keeps gradients of scores, in the row that says so (default "
-                             "1.4: all of 32 760 tokens at 5 %%)")
+                             "1.6: all of 32 760 tokens at 5 %% in one round)")
     parser.add_argument("--output", help="JSON file")
     args = parser.parse_args()
     seed = int(time.time())
