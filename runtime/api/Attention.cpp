@@ -224,6 +224,27 @@ Status Engine::run(const Call &call, BlockLists *lists) {
   return std::move(checks).status();
 }
 
+Result<Tensor> Engine::allocateLike(const Call &call, const char *name,
+                                    const TensorView &like, DataType dtype) {
+  const auto sizes = sizesOf(like);
+  auto made =
+      call.device().allocate(dtype, {sizes.begin(), sizes.end()}, call.config);
+  if (!made.ok())
+    return Status(made.status()).withContext(name);
+  return made;
+}
+
+Result<Tensor> Engine::runIntoNew(Call &call, DataType dtype,
+                                  BlockLists *lists) {
+  auto o = allocateLike(call, "o", *call.tensors.q, dtype);
+  if (!o.ok())
+    return o;
+  call.tensors.o = &o->view();
+  if (Status status = run(call, lists); !status)
+    return status;
+  return o;
+}
+
 Result<Tensor> Engine::attention(const TensorView &q, const TensorView &k,
                                  const TensorView &v,
                                  const AttentionConfig &config,
@@ -232,15 +253,7 @@ Result<Tensor> Engine::attention(const TensorView &q, const TensorView &k,
       begin({&q, &k, &v, nullptr, outputs.lse}, config, MemoryUse::Used);
   if (!call.ok())
     return call.status();
-  auto o = call->device().allocate(
-      q.dtype, {q.sizes[0], q.sizes[1], q.sizes[2], q.sizes[3]}, config);
-  if (!o.ok())
-    return Status(o.status()).withContext("o");
-  call->tensors.o = &o->view();
-  Status status = run(*call, outputs.lists);
-  if (!status.ok())
-    return status;
-  return o;
+  return runIntoNew(*call, q.dtype, outputs.lists);
 }
 
 Status Engine::attentionInto(const TensorView &o, const TensorView &q,

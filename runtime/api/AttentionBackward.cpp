@@ -12,10 +12,6 @@ namespace spargejit::api {
 
 namespace {
 
-std::vector<std::int64_t> sizesLike(const TensorView &view) {
-  return {view.sizes.begin(), view.sizes.begin() + view.rank};
-}
-
 CallTensors backwardTensors(const TensorView &q, const TensorView &k,
                             const TensorView &v, const AttentionSaved &saved,
                             const TensorView &dO, const TensorView *dLse) {
@@ -42,9 +38,9 @@ Engine::attentionForward(const TensorView &q, const TensorView &k,
   auto plan = findPlan(*call);
   if (!plan.ok())
     return plan.status();
-  auto o = call->device().allocate(q.dtype, sizesLike(q), config);
+  auto o = allocateLike(*call, "o", q, q.dtype);
   if (!o.ok())
-    return Status(o.status()).withContext("o");
+    return o.status();
   auto lse = call->device().allocate(
       DataType::Float32, {q.sizes[0], q.sizes[1], q.sizes[2]}, config);
   if (!lse.ok())
@@ -158,9 +154,9 @@ Engine::attentionBackward(const TensorView &q, const TensorView &k,
   for (auto [name, like, tensor] : {std::tuple("dq", &q, &gradients.dq),
                                     std::tuple("dk", &k, &gradients.dk),
                                     std::tuple("dv", &v, &gradients.dv)}) {
-    auto made = call->device().allocate(q.dtype, sizesLike(*like), config);
+    auto made = allocateLike(*call, name, *like, q.dtype);
     if (!made.ok())
-      return Status(made.status()).withContext(name);
+      return made.status();
     *tensor = *std::move(made);
   }
   call->tensors.dQ = &gradients.dq.view();

@@ -154,6 +154,11 @@ private:
                const Plan *forward = nullptr);
   Status check(const Call &call, const MethodPlan &plan, MemoryUse use) const;
   Status run(const Call &call, BlockLists *lists);
+  /// Memory on the call's device for a tensor of these sizes.
+  static Result<Tensor> allocateLike(const Call &call, const char *name,
+                                     const TensorView &like, DataType dtype);
+  /// Runs a call whose o, of q's sizes, is memory of its own.
+  Result<Tensor> runIntoNew(Call &call, DataType dtype, BlockLists *lists);
   Result<BlockLists> listsFor(const Call &call, const MethodPlan &plan);
   Result<BlockLists> selectFor(const Call &call);
   /// Has `call` hand its lists out in memory that is there already.

@@ -16,10 +16,6 @@ namespace {
 
 using plan::AttentionProblem;
 
-std::vector<std::int64_t> sizesLike(const TensorView &view) {
-  return {view.sizes.begin(), view.sizes.begin() + view.rank};
-}
-
 /// The tensors that rounding writes, with their names, types and sizes.
 struct RoundedTensor {
   const char *name;
@@ -193,15 +189,7 @@ Result<Tensor> Engine::attentionQuantised(const QuantisedTensors &tensors,
   auto call = beginQuantised(tensors, config, outputs);
   if (!call.ok())
     return call.status();
-  auto o = call->device().allocate(tensors.dtype, sizesLike(tensors.q.view()),
-                                   config);
-  if (!o.ok())
-    return Status(o.status()).withContext("o");
-  call->tensors.o = &o->view();
-  Status status = run(*call, outputs.lists);
-  if (!status.ok())
-    return status;
-  return o;
+  return runIntoNew(*call, tensors.dtype, outputs.lists);
 }
 
 Status Engine::attentionQuantisedInto(const TensorView &o,
