@@ -28,7 +28,7 @@ constexpr bool isLongRow(std::int64_t kvBlocks, std::int64_t headDim) {
 inline constexpr std::int64_t kPeakRows = 3 * 64;
 
 /// Keys of a column of core matrices in the image of v that Hopper's tensor
-/// cores read (kernels_ir/kernels/sm90/quantise_values.mlir), and its bytes.
+/// cores read (kernels_ir/kernels/sm90/quantise.mlir), and its bytes.
 inline constexpr std::int64_t kImageKeys = 16;
 inline constexpr std::int64_t kImageCoreBytes = 128;
 

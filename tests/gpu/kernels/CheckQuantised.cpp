@@ -4,15 +4,14 @@
 // write_variants made on the GPU, compares sampled rows with float64 references
 // of the 8-bit inputs and of those that they were rounded from, looks for rows
 // left unwritten and for writes outside, repeats, and times. Variants of
-// quantise, quantise_rows and quantise_values must give the bytes that the host
-// makes, of the host's factors.
+// quantise must give the bytes that the host makes, of the host's factors.
 //
 // A case line: variant=NAME and the settings of Trial.h, and rows=N (sampled
 // rows a head), repeats=N (bitwise equal), time=N and sustained=MS as in
 // CheckVariants.cpp, ctas=N, tickets=0, original=E (relative L2 allowed against
 // the inputs before they were rounded), shift=1 (a number added to each row's
-// lse), of=q|k (what quantise_rows is given), pooled=1 (of quantise). One line
-// of results a case; status 1 if any case failed.
+// lse), pooled=1 (of quantise). One line of results a case; status 1 if any
+// case failed.
 #include "tests/gpu/kernels/QuantisedCase.h"
 
 #include <algorithm>

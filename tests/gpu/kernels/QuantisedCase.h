@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What check_quantised's two files share: a problem on the host and the device,
-// and the cases of kernels that quantise.
+// and the cases of the kernel that quantises.
 #pragma once
 
 #include "tests/gpu/kernels/QuantisedTrial.h"
@@ -43,8 +43,8 @@ inline double larger(double worst, double error) {
                            : std::max(worst, error);
 }
 
-/// A variant of quantise_rows, quantise_values or quantise: against the host,
-/// and timed. Prints a line.
+/// A variant of quantise: all three tensors in one launch, against the host,
+/// and timed; means beside them with pooled=1. Prints a line.
 bool runQuantising(CudaDriver &driver, const Variant &variant,
                    const Problem &problem, const Settings &settings,
                    const std::string &line);

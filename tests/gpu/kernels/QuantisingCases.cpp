@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that quantise: their bytes and means are the host's.
+// The kernel that quantises: its bytes and means are the host's.
 #include "tests/gpu/kernels/QuantisedCase.h"
 
 #include <cstdio>
@@ -28,54 +28,6 @@ std::int64_t countUnequal(CudaDriver &driver, DevicePointer from,
 DevicePointer uploadPoison(DeviceBuffers &buffers, std::size_t bytes) {
   return buffers.upload(
       std::vector<std::uint8_t>(bytes + kGuardBytes, kPoison));
-}
-
-/// quantise_rows or quantise_values: each byte as the host has it, and none
-/// behind the last.
-bool runQuantise(CudaDriver &driver, const Variant &variant,
-                 const Problem &problem, const Settings &settings,
-                 const std::string &line) {
-  const QuantisedTrial &eight = problem.quantised;
-  bool isValues = variant.description["entry"] == "quantise_values";
-  bool isQuery = settings.text("of", "q") == "q";
-  const HostTensor &x = isValues  ? problem.trial.v
-                        : isQuery ? problem.trial.q
-                                  : problem.trial.k;
-  const std::vector<std::uint8_t> &want = isValues  ? eight.v
-                                          : isQuery ? eight.q
-                                                    : eight.k;
-  DeviceBuffers buffers(driver);
-  const DevicePointer to = uploadPoison(buffers, want.size());
-  Argument from = describe(buffers.upload(x.buffer), x);
-  Argument rows = describePacked(to, {x.batch, x.heads, x.length, x.dim}, 1);
-  Argument image =
-      describePacked(to, {x.batch, x.heads, eight.imageRows, 128}, 1);
-  Argument perChannel =
-      describePacked(buffers.upload(eight.vFactor), {x.batch, x.heads, x.dim});
-  Argument perHead =
-      describePacked(buffers.upload(isQuery ? eight.qFactor : eight.kFactor),
-                     {x.batch, x.heads});
-  Arguments arguments{{{isValues ? "v" : "x", from},
-                       {"factors", isValues ? perChannel : perHead},
-                       {isValues ? "image" : "into", isValues ? image : rows}},
-                      {}};
-  Launch launch;
-  prepareLaunch(launch, driver, variant, arguments, settings);
-  Launch::run(&launch);
-  driver.synchronise();
-  const std::int64_t unequal = countUnequal(driver, to, want);
-  std::string timing;
-  double bytes = static_cast<double>(x.batch * x.heads * x.length * x.dim * 2) +
-                 static_cast<double>(want.size());
-  // In place of operations: bytes, so that 1 TFLOP/s stands for 1 TB/s.
-  if (int count = static_cast<int>(settings.number("time", 0)))
-    timing = timeLaunches(launch, bytes, count, 0);
-  std::printf("%s %s | %lld of %lld bytes unequal |%s (bytes)\n",
-              unequal == 0 ? "ok  " : "FAIL", line.c_str(),
-              static_cast<long long>(unequal),
-              static_cast<long long>(want.size()), timing.c_str());
-  std::fflush(stdout);
-  return unequal == 0;
 }
 
 /// Means of a tensor's blocks in float64, [batch, heads, blocks, dim].
@@ -174,10 +126,13 @@ private:
   std::int64_t miscounted_ = 0;
 };
 
-/// quantise: all three tensors in one launch, means beside them with pooled=1.
-bool runTogether(CudaDriver &driver, const Variant &variant,
-                 const Problem &problem, const Settings &settings,
-                 const std::string &line) {
+} // namespace
+
+bool spargejit::gpu_trial::runQuantising(CudaDriver &driver,
+                                         const Variant &variant,
+                                         const Problem &problem,
+                                         const Settings &settings,
+                                         const std::string &line) {
   const QuantisedTrial &eight = problem.quantised;
   const Trial &t = problem.trial;
   const std::int64_t b = t.q.batch, h = t.q.heads, kvHeads = t.k.heads,
@@ -224,17 +179,4 @@ bool runTogether(CudaDriver &driver, const Variant &variant,
               timing.c_str());
   std::fflush(stdout);
   return passed;
-}
-
-} // namespace
-
-bool spargejit::gpu_trial::runQuantising(CudaDriver &driver,
-                                         const Variant &variant,
-                                         const Problem &problem,
-                                         const Settings &settings,
-                                         const std::string &line) {
-  const std::string entry = variant.description["entry"];
-  if (entry == "quantise")
-    return runTogether(driver, variant, problem, settings, line);
-  return runQuantise(driver, variant, problem, settings, line);
 }
