@@ -210,6 +210,9 @@ void KernelCompilation::describeGpuLaunch(
   if (function->hasAttr(mlir::sparge::kResidentCtasAttr))
     launch_.ctasPerMultiprocessor =
         static_cast<int>(integer(mlir::sparge::kResidentCtasAttr));
+  if (function->hasAttr(mlir::sparge::kAssemblerLevelAttr))
+    launch_.assemblerLevel =
+        static_cast<int>(integer(mlir::sparge::kAssemblerLevelAttr));
   describeDynamicScratch(mlir::sparge::kDynamicSharedAttr);
   for (auto entry :
        function->getAttrOfType<mlir::ArrayAttr>(mlir::sparge::kTensorMapsAttr)

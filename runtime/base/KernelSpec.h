@@ -129,6 +129,8 @@ struct LaunchInfo {
   /// GPU: waits by itself for the end of the launch before it, where it must,
   /// and so may be launched before that.
   bool startsEarly = false;
+  /// GPU: level of the assembler's optimiser, 0 to 3, for PTX.
+  int assemblerLevel = 3;
   std::vector<TensorMap> tensorMaps;
 
   int slotCount() const {

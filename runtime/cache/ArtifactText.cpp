@@ -64,8 +64,8 @@ Json toJson(const std::vector<T> &values) {
 Json toJson(const LaunchInfo &launch) {
   const auto &[entryName, arguments, gridArgument, gridTile, staticScratchBytes,
                dynamicScratch, threads, sharedBytes, persistent,
-               ctasPerMultiprocessor, members, startsEarly, tensorMaps] =
-      launch;
+               ctasPerMultiprocessor, members, startsEarly, assemblerLevel,
+               tensorMaps] = launch;
   return {{"entry", entryName},
           {"arguments", toJson(arguments)},
           {"grid_argument", gridArgument},
@@ -78,6 +78,7 @@ Json toJson(const LaunchInfo &launch) {
           {"ctas_per_multiprocessor", ctasPerMultiprocessor},
           {"members", members},
           {"starts_early", startsEarly},
+          {"assembler_level", assemblerLevel},
           {"tensor_maps", toJson(tensorMaps)}};
 }
 
@@ -140,6 +141,7 @@ void read(JsonFields &fields, LaunchInfo &launch) {
   fields.number("ctas_per_multiprocessor", launch.ctasPerMultiprocessor);
   fields.number("members", launch.members);
   fields.flag("starts_early", launch.startsEarly);
+  fields.number("assembler_level", launch.assemblerLevel);
   readList(fields, "tensor_maps", launch.tensorMaps);
 }
 

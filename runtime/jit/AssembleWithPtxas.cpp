@@ -28,6 +28,7 @@ Result<std::string> assemblerIdentity(const std::string &program) {
 Result<AssembledCode> assembleWithPtxas(const std::string &program,
                                         const std::string &ptx,
                                         const std::string &architecture,
+                                        int level,
                                         std::chrono::milliseconds limit) {
   auto folder = TemporaryFolder::make();
   if (!folder.ok())
@@ -36,15 +37,17 @@ Result<AssembledCode> assembleWithPtxas(const std::string &program,
   const std::string output = folder->file("kernel.cubin");
   if (Status status = folder->write("kernel.ptx", ptx); !status)
     return status;
-  const std::vector<std::string> arguments{
-      program, "-v", "-arch=" + architecture, input, "-o", output};
-  auto outcome = runProgram(arguments, limit);
+  auto arguments = [&](const std::string &from, const std::string &to) {
+    return std::vector<std::string>{
+        program, "-v", "-arch=" + architecture,   from,
+        "-o",    to,   fmt::format("-O{}", level)};
+  };
+  auto outcome = runProgram(arguments(input, output), limit);
   if (!outcome.ok())
     return outcome.status();
   AssembledCode code;
   // Without the folder, which is gone when somebody reads this.
-  code.command = commandLine({program, "-v", "-arch=" + architecture,
-                              "kernel.ptx", "-o", "kernel.cubin"});
+  code.command = commandLine(arguments("kernel.ptx", "kernel.cubin"));
   code.log = std::move(outcome->output);
   if (outcome->timedOut)
     code.failure = fmt::format("did not end within {} ms", limit.count());

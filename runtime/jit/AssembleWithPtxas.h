@@ -30,14 +30,14 @@ struct AssembledCode {
   std::string command;
 };
 
-/// Assembles PTX text for `architecture` ("sm_90a"). Intermediate files are in
-/// a temporary folder that is gone when this returns.
-/// PTX that is refused, or takes longer than `limit`, is a `failure` in the
-/// result. IoError when the program cannot be started or a file cannot be
-/// written or read.
+/// Assembles PTX text for `architecture` ("sm_90a") with the optimiser at
+/// `level` (LaunchInfo::assemblerLevel). Intermediate files are in a temporary
+/// folder that is gone when this returns. PTX that is refused, or takes longer
+/// than `limit`, is a `failure` in the result. IoError when the program cannot
+/// be started or a file cannot be written or read.
 Result<AssembledCode>
 assembleWithPtxas(const std::string &program, const std::string &ptx,
-                  const std::string &architecture,
+                  const std::string &architecture, int level,
                   std::chrono::milliseconds limit = std::chrono::minutes(2));
 
 } // namespace spargejit::jit

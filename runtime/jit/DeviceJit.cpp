@@ -91,8 +91,8 @@ DeviceJit::findAssembled(const cache::KernelKey &key,
 }
 
 Status DeviceJit::assemble(DeviceCode &code, const std::string &program) const {
-  auto assembled =
-      assembleWithPtxas(program, code.image, target().architecture);
+  auto assembled = assembleWithPtxas(program, code.image, target().architecture,
+                                     code.launch.assemblerLevel);
   if (!assembled.ok())
     return Status(assembled.status())
         .withContext("while assembling " + code.what);

@@ -162,7 +162,8 @@ protected:
         std::min<std::int64_t>(512 / ((warps + 3) / 4) / 8 * 8, 255) - 8;
     ptx.replace(place, ptx.find('\n', place) - place,
                 ".maxnreg " + std::to_string(limit));
-    auto assembled = jit::assembleWithPtxas(settings_.ptxas, ptx, "sm_90a");
+    auto assembled = jit::assembleWithPtxas(settings_.ptxas, ptx, "sm_90a",
+                                            (*code)->launch.assemblerLevel);
     ASSERT_TRUE(assembled.ok()) << assembled.status().message();
     const auto report = jit::parseAssemblerLog(assembled->log);
     ASSERT_TRUE(report.complete) << assembled->failure << assembled->log;

@@ -26,6 +26,8 @@ inline constexpr char kPersistentAttr[] = "spargejit.persistent";
 inline constexpr char kResidentCtasAttr[] = "spargejit.resident_ctas";
 /// bool: may be launched before the launch before it has ended.
 inline constexpr char kStartsEarlyAttr[] = "spargejit.starts_early";
+/// i64: level of the assembler's optimiser, where it is not the default, 3.
+inline constexpr char kAssemblerLevelAttr[] = "spargejit.assembler_level";
 /// Array of [argument number, box rows, box columns, swizzle bytes]; the box is
 /// 1 in all dimensions but the last two, and beyond the end zeros are read.
 inline constexpr char kTensorMapsAttr[] = "spargejit.tensor_maps";

@@ -114,6 +114,8 @@ void NvvmEmitter::describeLaunch(LLVM::LLVMFuncOp function) {
   function->setAttr(kSharedBytesAttr, b_.getI64IntegerAttr(plan_.bytes()));
   function->setAttr(kPersistentAttr, b_.getBoolAttr(isPersistent_));
   function->setAttr(kStartsEarlyAttr, b_.getBoolAttr(startsEarly_));
+  if (IntegerAttr level = kernel_.getAssemblerLevelAttr())
+    function->setAttr(kAssemblerLevelAttr, level);
   SmallVector<Attribute> maps;
   for (tile::TensorMapOp op : mapOps_) {
     SharedMatrix box(op.getType().getBox());

@@ -166,6 +166,9 @@ LogicalResult KernelOp::verify() {
     return emitOpError() << "expects the grid's parameter among the kernel's, "
                             "got '"
                          << getGridParameter() << "'";
+  if (auto level = getAssemblerLevel(); level && (*level < 0 || *level > 3))
+    return emitOpError() << "expects an assembler_level from 0 to 3, got " // C5
+                         << *level;
   WalkResult walk = (*this)->walk([&](Operation *op) { // C4
     return failed(verifyDeclared(op, declared)) ? WalkResult::interrupt()
                                                 : WalkResult::advance();

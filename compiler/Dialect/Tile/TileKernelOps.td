@@ -19,19 +19,23 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     names are the names they are bound by. `parameters` lists every symbolic
     size, flag and element type. One program runs for each batch, head and tile
     of `grid` rows: sizes[0] * sizes[1] * ceil(sizes[2] / parameter) programs of
-    the named tensor argument.
+    the named tensor argument. `attributes {assembler_level = 1}` has the
+    assembler's optimiser do less (3 is its default): for a kernel whose machine
+    code was measured as fast, which is ready sooner then.
 
     C1: an argument is a `!tile.global`, `index` or `f32`.
     C2: the grid's argument is a `!tile.global` of rank 3 or more.
     C3: parameter names are unique, and the grid's parameter is one of them.
     C4: every symbolic size, element type and `tile.parameter` in the body is
         declared in `parameters`.
+    C5: the assembler's level is from 0 to 3.
 
     Example: tests/lit/Dialect/Tile/kernel.mlir
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$argument_names,
                        StrArrayAttr:$parameters, I64Attr:$grid_argument,
-                       StrAttr:$grid_parameter);
+                       StrAttr:$grid_parameter,
+                       OptionalAttr<I64Attr>:$assembler_level);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

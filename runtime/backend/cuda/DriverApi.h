@@ -74,6 +74,7 @@ inline constexpr int kInfoLog = 3;
 inline constexpr int kInfoLogBytes = 4;
 inline constexpr int kErrorLog = 5;
 inline constexpr int kErrorLogBytes = 6;
+inline constexpr int kOptimisationLevel = 7;
 inline constexpr int kLogVerbose = 12;
 } // namespace jit_option
 

@@ -127,16 +127,17 @@ LoadedKernel::~LoadedKernel() {
 Status LoadedKernel::loadModule(const std::string &image, std::string *log) {
   std::string messages(kLogBytes, '\0');
   std::string errors(kLogBytes, '\0');
-  std::array options{jit_option::kInfoLog, jit_option::kInfoLogBytes,
-                     jit_option::kErrorLog, jit_option::kErrorLogBytes,
-                     jit_option::kLogVerbose};
+  std::array options{jit_option::kInfoLog,           jit_option::kInfoLogBytes,
+                     jit_option::kErrorLog,          jit_option::kErrorLogBytes,
+                     jit_option::kOptimisationLevel, jit_option::kLogVerbose};
+  const auto level = static_cast<std::uintptr_t>(info_.assemblerLevel);
   // Numbers are passed in the place of pointers.
   auto number = [](std::uintptr_t value) {
     return std::bit_cast<void *>(value);
   };
   std::array<void *, options.size()> values{messages.data(), number(kLogBytes),
-                                            errors.data(), number(kLogBytes),
-                                            number(1)};
+                                            errors.data(),   number(kLogBytes),
+                                            number(level),   number(1)};
   const Driver &driver = device_.driver();
   ResultCode code = driver.functions().moduleLoad(
       &module_, image.c_str(), static_cast<unsigned>(options.size()),

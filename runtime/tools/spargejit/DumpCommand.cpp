@@ -192,8 +192,7 @@ void print(const std::string &text) {
 }
 
 /// What becomes of a GPU kernel's PTX: its SASS, or the assembler's report.
-Result<int> dumpAssembled(const std::string &ptx,
-                          const std::string &architecture,
+Result<int> dumpAssembled(const KernelArtifact &artifact,
                           const std::string &stage) {
   const Result<Environment> &settings = environment();
   if (!settings)
@@ -201,7 +200,9 @@ Result<int> dumpAssembled(const std::string &ptx,
   auto ptxas = jit::findPtxas(*settings);
   if (!ptxas)
     return Status(ptxas.status()).withContext("--stage: " + stage);
-  auto code = jit::assembleWithPtxas(*ptxas, ptx, architecture);
+  auto code = jit::assembleWithPtxas(*ptxas, artifact.code,
+                                     artifact.target.architecture,
+                                     artifact.launch.assemblerLevel);
   if (!code)
     return code.status();
   if (!code->failure.empty())
@@ -252,13 +253,17 @@ Result<int> dump(const DumpOptions &options) {
   if ((assembled || options.stage == "ptx") && architecture == "host")
     failUsage("--stage", fmt::format("{}: expected --arch of a GPU, got host",
                                      options.stage));
-  Result<std::string> text = jit::builtInCodeGenerator().dumpKernel(
-      source->text, source->fileName, *spec,
-      assembled ? compiler::Stage::Assembly : stageNamed(options.stage));
+  jit::CodeGenerator &generator = jit::builtInCodeGenerator();
+  if (assembled) {
+    auto artifact =
+        generator.compileKernel(source->text, source->fileName, *spec);
+    return artifact.ok() ? dumpAssembled(*artifact, options.stage)
+                         : Result<int>(artifact.status());
+  }
+  Result<std::string> text = generator.dumpKernel(
+      source->text, source->fileName, *spec, stageNamed(options.stage));
   if (!text)
     return text.status();
-  if (assembled)
-    return dumpAssembled(*text, architecture, options.stage);
   print(*text);
   return 0;
 }

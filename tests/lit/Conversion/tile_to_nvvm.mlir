@@ -22,7 +22,8 @@
 // CHECK-SAME: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<9 x i64>, nvvm.grid_constant}
 // CHECK-SAME: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}
 // CHECK-SAME: nvvm.kernel, nvvm.maxntid = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32
-// CHECK-SAME: spargejit.persistent = true, spargejit.shared_bytes = 16452 : i64
+// CHECK-SAME: spargejit.assembler_level = 1 : i64, spargejit.persistent = true
+// CHECK-SAME: spargejit.shared_bytes = 16452 : i64
 // CHECK-SAME: spargejit.tensor_maps = [array<i64: 0, 64, 64, 128>, array<i64: 0, 32, 64, 128>], spargejit.threads = 256 : i64
 // Station 0 arrives once with its bytes; station 1 once a warp.
 // CHECK: mbarrier.init{{.*}} %{{.*}}, %[[ONE:c1_i32]],
@@ -43,7 +44,8 @@
 // CHECK: nvvm.setmaxregister decrease 232
 // CHECK: mbarrier.try_wait.parity
 // CHECK: mbarrier.arrive.shared::cta.b64 _, [$0];
-tile.kernel @roles_and_rings(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+tile.kernel @roles_and_rings(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n
+    attributes {assembler_level = 1} {
   %c1 = arith.constant 1 : i32
   %map = tile.tensor_map %x : !tile.global<4 x bf16> -> !tile.tensor_map<4, !slot>
   %boxes = tile.tensor_map %x : !tile.global<4 x bf16> -> !tile.tensor_map<4, !box>

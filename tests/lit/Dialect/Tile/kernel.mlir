@@ -22,3 +22,8 @@ tile.kernel @double(%x: !tile.global<4 x !tile.element<"elem">>, %y: !tile.globa
   %present = tile.is_present %y : !tile.global<3 x f32>
   tile.return
 }
+
+// CHECK: grid %x by rows attributes {assembler_level = 1 : i64} {
+tile.kernel @ready_sooner(%x: !tile.global<4 x f32>) parameters [rows]
+    grid %x by rows attributes {assembler_level = 1} {
+}

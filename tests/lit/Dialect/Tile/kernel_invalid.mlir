@@ -47,6 +47,11 @@ tile.kernel @kernel_c4_element(%q: !tile.global<4 x !tile.element<"elem">>) para
 
 // -----
 
+// expected-error @below {{expects an assembler_level from 0 to 3, got 4}}
+tile.kernel @kernel_c5_level(%q: !tile.global<4 x f32>) parameters [rows] grid %q by rows attributes {assembler_level = 4} {}
+
+// -----
+
 tile.kernel @parameter_c1_type(%q: !tile.global<4 x f32>) parameters [rows] grid %q by rows {
   // expected-error @below {{op result #0 must be index or 1-bit signless integer, but got 'f32'}}
   %0 = tile.parameter "rows" : f32

@@ -34,6 +34,7 @@ KernelArtifact exampleArtifact(reference::Random &random) {
   launch.sharedBytes = number();
   launch.persistent = true;
   launch.ctasPerMultiprocessor = small();
+  launch.assemblerLevel = small();
   for (DataType type :
        {DataType::BFloat16, DataType::Float16, DataType::Float32})
     launch.tensorMaps.push_back({small(), type, number(), number(), small()});
@@ -83,6 +84,7 @@ TEST(ArtifactText, ComesBackWhole) {
   EXPECT_EQ(b.sharedBytes, a.sharedBytes);
   EXPECT_TRUE(b.persistent);
   EXPECT_EQ(b.ctasPerMultiprocessor, a.ctasPerMultiprocessor);
+  EXPECT_EQ(b.assemblerLevel, a.assemblerLevel);
   ASSERT_EQ(b.tensorMaps.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(b.tensorMaps[i].argument, a.tensorMaps[i].argument);

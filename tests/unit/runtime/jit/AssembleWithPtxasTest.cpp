@@ -41,7 +41,7 @@ protected:
     program_ = *program;
   }
   AssembledCode assemble(const std::string &ptx) {
-    auto code = assembleWithPtxas(program_, ptx, "sm_90a");
+    auto code = assembleWithPtxas(program_, ptx, "sm_90a", 3);
     EXPECT_TRUE(code.ok()) << code.status().message();
     return code.ok() ? *code : AssembledCode();
   }
@@ -55,7 +55,7 @@ TEST_F(RealPtxas, GivesMachineCodeAndAReport) {
   EXPECT_EQ(code.cubin.substr(0, 4), "\x7f"
                                      "ELF");
   EXPECT_EQ(code.command,
-            program_ + " -v -arch=sm_90a kernel.ptx -o kernel.cubin");
+            program_ + " -v -arch=sm_90a kernel.ptx -o kernel.cubin -O3");
   AssemblyReport report = parseAssemblerLog(code.log);
   EXPECT_TRUE(report.complete) << code.log;
   EXPECT_GT(report.registers, 0);
@@ -117,17 +117,18 @@ protected:
 
 TEST_F(FakePtxas, GetsThePtxAndGivesItsOutput) {
   // $3 is the input, $5 the output.
-  auto code = assembleWithPtxas(
-      script("echo log; echo $1 $2 $4; /bin/cat $3 > $5"), "text", "sm_90a");
+  auto code =
+      assembleWithPtxas(script("echo log; echo $1 $2 $4 $6; /bin/cat $3 > $5"),
+                        "text", "sm_90a", 1);
   ASSERT_TRUE(code.ok()) << code.status().message();
   EXPECT_EQ(code->cubin, "text");
-  EXPECT_EQ(code->log, "log\n-v -arch=sm_90a -o\n");
+  EXPECT_EQ(code->log, "log\n-v -arch=sm_90a -o -O1\n");
 }
 
 TEST_F(FakePtxas, LeavesNoFiles) {
   fs::path seen = folder_ / "seen";
   std::string program = script("echo $5 > " + seen.string() + "; exit 3");
-  auto code = assembleWithPtxas(program, "text", "sm_90a");
+  auto code = assembleWithPtxas(program, "text", "sm_90a", 3);
   ASSERT_TRUE(code.ok());
   EXPECT_EQ(code->failure, "ended with 3");
   std::string output;
@@ -138,14 +139,14 @@ TEST_F(FakePtxas, LeavesNoFiles) {
 
 TEST_F(FakePtxas, IsEndedWhenItTakesTooLong) {
   auto code = assembleWithPtxas(script("echo busy; exec /bin/sleep 100"),
-                                "text", "sm_90a", 300ms);
+                                "text", "sm_90a", 3, 300ms);
   ASSERT_TRUE(code.ok());
   EXPECT_EQ(code->failure, "did not end within 300 ms");
   EXPECT_EQ(code->log, "busy\n");
 }
 
 TEST_F(FakePtxas, MustWriteSomething) {
-  auto code = assembleWithPtxas(script("exit 0"), "text", "sm_90a");
+  auto code = assembleWithPtxas(script("exit 0"), "text", "sm_90a", 3);
   ASSERT_FALSE(code.ok());
   EXPECT_EQ(code.status().code(), ErrorCode::IoError);
 }

@@ -212,6 +212,9 @@ EXPORTED cuModuleLoadDataEx(void **module, const void *image, unsigned count,
                                               : nullptr;
     if (log)
       std::strcpy(static_cast<char *>(values[i]), log->c_str());
+    if (options[i] == jit_option::kOptimisationLevel)
+      state().assemblerLevel =
+          static_cast<int>(reinterpret_cast<std::uintptr_t>(values[i]));
   }
   if (code != result::kSuccess)
     return code;

@@ -60,6 +60,7 @@ struct FakeCudaBehaviour {
   int residentCtas = 1;
   /// What its assembler says.
   std::string infoLog;
+  int assemblerLevel = -1; // of the last module
   std::string errorLog;
   /// Results that the next calls of a symbol give in place of doing anything.
   std::map<std::string, std::deque<int>> failures;

@@ -63,10 +63,12 @@ TEST_F(LoadedKernelTest, ReadiesCodeForLaunches) {
   fake_.registers = 168;
   fake_.staticSharedBytes = 1024;
   fake_.residentCtas = 2;
+  info_.assemblerLevel = 1;
   {
     auto kernel = loaded();
     ASSERT_TRUE(kernel);
     EXPECT_EQ(fake_.lastImage, image_);
+    EXPECT_EQ(fake_.assemblerLevel, 1);
     EXPECT_EQ(log_, "Used 168 registers");
     EXPECT_EQ(kernel->resources().registers, 168);
     EXPECT_EQ(kernel->resources().localBytes, 0);
