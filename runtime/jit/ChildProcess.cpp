@@ -47,8 +47,14 @@ int start(const std::vector<std::string> &arguments, int output, pid_t &child) {
   for (const std::string &argument : arguments)
     argv.push_back(const_cast<char *>(argument.c_str()));
   argv.push_back(nullptr);
-  std::array environment{const_cast<char *>("LC_ALL=C"),
-                         static_cast<char *>(nullptr)};
+  // ptxas takes 40 MB in small pieces: large pages, where the system has them
+  // for the asking, save ten thousand page faults, 0.02 of the forward kernel's
+  // 0.27 s on an EPYC (the least of ten).
+  std::array environment{
+      const_cast<char *>("LC_ALL=C"),
+      const_cast<char *>("GLIBC_TUNABLES=glibc.malloc.hugetlb=1:"
+                         "glibc.malloc.top_pad=67108864"),
+      static_cast<char *>(nullptr)};
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY,

@@ -38,7 +38,8 @@ TEST(ChildProcess, PassesNothingOfTheEnvironment) {
   setenv("SPARGEJIT_SECRET", "1", 1);
   auto outcome = runProgram({"/usr/bin/env"}, 10s);
   ASSERT_TRUE(outcome.ok());
-  EXPECT_EQ(outcome->output, "LC_ALL=C\n");
+  EXPECT_EQ(outcome->output, "LC_ALL=C\nGLIBC_TUNABLES=glibc.malloc."
+                             "hugetlb=1:glibc.malloc.top_pad=67108864\n");
 }
 
 TEST(ChildProcess, TellsASignal) {
