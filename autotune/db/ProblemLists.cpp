@@ -72,16 +72,19 @@ std::vector<std::string> problemListNames() {
 Result<std::vector<ProblemShape>> problemList(const std::string &name) {
   std::vector<ProblemShape> shapes;
   for (const Workload &workload : kWorkloads) {
-    if (name != workload.list)
-      continue;
-    shapes.push_back(shapeOf(workload, 64, 1));
+    auto add = [&](const ProblemShape &shape) {
+      if (name == workload.list || name == workload.name || name == shape.name)
+        shapes.push_back(shape);
+    };
+    add(shapeOf(workload, 64, 1));
     for (std::int64_t maskBlockKv : {64, 16})
       for (double density : {0.1, 0.05, 0.02})
-        shapes.push_back(shapeOf(workload, maskBlockKv, density));
+        add(shapeOf(workload, maskBlockKv, density));
   }
   if (shapes.empty())
     return Status(ErrorCode::InvalidArgument,
-                  fmt::format("problems: expected one of {}, got \"{}\"",
+                  fmt::format("problems: expected one of {}, or the name of a "
+                              "workload or problem in one, got \"{}\"",
                               fmt::join(problemListNames(), ", "), name));
   return shapes;
 }

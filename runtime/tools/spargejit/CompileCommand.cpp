@@ -200,9 +200,11 @@ CommandBody addCompileCommand(CLI::App &app) {
       ->required();
   addKernelOptions(*command, options->kernelOptions);
   command
-      ->add_option("--problems", options->problems,
-                   fmt::format("Head dimensions, dtypes and mask blocks of: {}",
-                               fmt::join(autotune::problemListNames(), ", ")))
+      ->add_option(
+          "--problems", options->problems,
+          fmt::format("Head dimensions, dtypes and mask blocks of the lists "
+                      "or names in them: {}",
+                      fmt::join(autotune::problemListNames(), ", ")))
       ->type_name("LIST")
       ->delimiter(',');
   command->add_flag("--backward", options->backward,

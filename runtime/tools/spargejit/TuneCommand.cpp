@@ -331,7 +331,7 @@ CommandBody addTuneCommand(CLI::App &app) {
       ->check(oneOf({kKernels[0], kKernels[1], kKernels[2]}));
   command
       ->add_option("--problems", options->problems,
-                   fmt::format("Lists of problems: {}",
+                   fmt::format("Lists of problems, or names in them: {}",
                                fmt::join(autotune::problemListNames(), ", ")))
       ->type_name("LIST")
       ->delimiter(',');

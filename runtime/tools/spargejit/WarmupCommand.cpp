@@ -129,7 +129,7 @@ CommandBody addWarmupCommand(CLI::App &app) {
   command->footer(kDetails);
   command
       ->add_option("--problems", options->problems,
-                   fmt::format("Lists of problems: {}",
+                   fmt::format("Lists of problems, or names in them: {}",
                                fmt::join(autotune::problemListNames(), ", ")))
       ->type_name("LIST")
       ->delimiter(',')

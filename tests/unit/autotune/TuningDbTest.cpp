@@ -165,7 +165,23 @@ TEST(ProblemLists, HoldEachModelsWorkloads) {
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.status().message(),
             "problems: expected one of wan, hunyuan, cogvideox, ltx, flux, "
-            "minimax-h3, got \"wam\"");
+            "minimax-h3, or the name of a workload or problem in one, got "
+            "\"wam\"");
+}
+
+TEST(ProblemLists, GiveWorkloadsAndProblemsByName) {
+  auto workload = problemList("wan-14b-480p");
+  ASSERT_TRUE(workload.ok());
+  ASSERT_EQ(workload->size(), 7u);
+  for (const ProblemShape &problem : *workload) {
+    EXPECT_EQ(problem.qHeads, 40);
+    EXPECT_EQ(problem.qLen, 32760);
+    auto alone = problemList(problem.name);
+    ASSERT_TRUE(alone.ok()) << problem.name;
+    ASSERT_EQ(alone->size(), 1u);
+    EXPECT_EQ((*alone)[0].maskBlockKv, problem.maskBlockKv);
+    EXPECT_EQ((*alone)[0].density, problem.density);
+  }
 }
 
 } // namespace
