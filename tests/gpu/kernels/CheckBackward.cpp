@@ -393,54 +393,84 @@ void preparePass(Pass &pass, CudaDriver &driver, const std::string &folder,
   }
 }
 
+/// What the first of all repeats left in the outputs, and how many outputs of
+/// the others differ from it.
+struct Repeated {
+  std::vector<std::vector<std::uint16_t>> first;
+  std::int64_t unequal = 0;
+};
+
+/// Runs with poisoned outputs, each time all of them.
+Repeated repeat(CudaDriver &driver, const Arguments &arguments,
+                const std::vector<Output> &outputs, std::int64_t count,
+                const std::function<void()> &run) {
+  auto start = [&](const Output &output) {
+    return arguments.tensors.at(output.name).data -
+           static_cast<DevicePointer>(output.tensor->first) * 2;
+  };
+  Repeated result;
+  result.first.resize(outputs.size());
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (const Output &output : outputs)
+      driver.fill(start(output), 0xFF, output.tensor->buffer.size() * 2);
+    run();
+    driver.synchronise();
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      std::vector<std::uint16_t> got(outputs[o].tensor->buffer.size());
+      driver.toHost(got.data(), start(outputs[o]), got.size() * 2);
+      if (i == 0)
+        result.first[o] = got;
+      result.unequal += got != result.first[o];
+    }
+  }
+  return result;
+}
+
+/// Compares outputs with the reference; a report, and `passed` false where one
+/// is wrong.
+std::string checkOutputs(const std::vector<Output> &outputs,
+                         const Repeated &repeated, const BackwardTrial &trial,
+                         const Settings &settings, std::uint64_t seed,
+                         bool &passed) {
+  std::string report;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    Outcome outcome;
+    const Written written = writtenOf(*outputs[i].tensor, repeated.first[i]);
+    outcome.unwritten += written.unwritten;
+    outcome.outside += written.outside;
+    checkRows(outputs[i], repeated.first[i], trial.forward.isBfloat16,
+              settings.number("rows", 8), seed, outcome);
+    passed &= outcome.passed(kLargestError);
+    char text[256];
+    std::snprintf(text, sizeof text,
+                  " %s %.2e unwritten %lld outside %lld zeros %lld, worst %s;",
+                  outputs[i].name.c_str(), outcome.error,
+                  static_cast<long long>(outcome.unwritten),
+                  static_cast<long long>(outcome.outside),
+                  static_cast<long long>(outcome.wrongZeros),
+                  outcome.worst.c_str());
+    report += text;
+  }
+  return report;
+}
+
 /// Runs a pass and checks all that it writes; a report.
 std::string checkPass(CudaDriver &driver, const BackwardTrial &trial,
                       Arguments &arguments, const Settings &settings,
                       std::uint64_t seed, Pass &pass, bool &passed) {
-  std::string report;
-  char text[256];
-  std::vector<std::vector<std::uint16_t>> first;
-  std::int64_t unequal = 0;
   std::vector<Output> outputs = outputsOf("attention_bwd_q", trial);
   for (Output &output : outputsOf("attention_bwd_kv", trial))
     outputs.push_back(output);
-  auto start = [&](const Output &output) {
-    return arguments.tensors[output.name].data -
-           static_cast<DevicePointer>(output.tensor->first) * 2;
-  };
-  for (std::int64_t repeat = 0; repeat < settings.number("repeats", 1);
-       ++repeat) {
-    poisonOther(driver, trial, arguments);
-    if (pass.keeps)
-      driver.fill(arguments.tensors["kept"].data, 0xFF, keptBytes(trial));
-    for (const Output &output : outputs)
-      driver.fill(start(output), 0xFF, output.tensor->buffer.size() * 2);
-    Launch::run(&pass.launches.front());
-    driver.synchronise();
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      std::vector<std::uint16_t> got(outputs[i].tensor->buffer.size());
-      driver.toHost(got.data(), start(outputs[i]), got.size() * 2);
-      if (repeat == 0)
-        first.push_back(got);
-      unequal += got != first[i];
-    }
-  }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    Outcome outcome;
-    const Written written = writtenOf(*outputs[i].tensor, first[i]);
-    outcome.unwritten += written.unwritten;
-    outcome.outside += written.outside;
-    checkRows(outputs[i], first[i], trial.forward.isBfloat16,
-              settings.number("rows", 8), seed, outcome);
-    passed &= outcome.passed(kLargestError);
-    std::snprintf(text, sizeof text,
-                  " %s %.2e unwritten %lld outside %lld zeros %lld;",
-                  outputs[i].name.c_str(), outcome.error,
-                  static_cast<long long>(outcome.unwritten),
-                  static_cast<long long>(outcome.outside),
-                  static_cast<long long>(outcome.wrongZeros));
-    report += text;
-  }
+  const Repeated repeated =
+      repeat(driver, arguments, outputs, settings.number("repeats", 1), [&] {
+        poisonOther(driver, trial, arguments);
+        if (pass.keeps)
+          driver.fill(arguments.tensors["kept"].data, 0xFF, keptBytes(trial));
+        Launch::run(&pass.launches.front());
+      });
+  std::string report =
+      checkOutputs(outputs, repeated, trial, settings, seed, passed);
+  char text[256];
   const double error =
       checkDelta(driver, trial, arguments.tensors["delta"].data,
                  settings.number("dlse", 1) != 0);
@@ -449,10 +479,10 @@ std::string checkPass(CudaDriver &driver, const BackwardTrial &trial,
     wrong = countWrongLists(driver, trial, arguments);
   if (pass.keeps)
     wrong += countWrongPlaces(driver, trial, arguments);
-  passed &= error < kLargestDeltaError && wrong == 0 && unequal == 0;
-  std::snprintf(text, sizeof text,
-                " delta %.1e; wrong lists %lld; unequal %lld |", error,
-                static_cast<long long>(wrong), static_cast<long long>(unequal));
+  passed &= error < kLargestDeltaError && wrong == 0 && repeated.unequal == 0;
+  std::snprintf(
+      text, sizeof text, " delta %.1e; wrong lists %lld; unequal %lld |", error,
+      static_cast<long long>(wrong), static_cast<long long>(repeated.unequal));
   return report + text;
 }
 
@@ -527,48 +557,13 @@ bool runCase(CudaDriver &driver, const std::string &folder,
     if (others.contains("after"))
       Launch::run(&others["after"]);
   };
-  auto start = [&](const Output &output) {
-    return arguments.tensors[output.name].data -
-           static_cast<DevicePointer>(output.tensor->first) * 2;
-  };
-
   bool passed = true;
-  std::string report;
-  std::vector<Output> outputs = outputsOf(kernel, trial);
-  std::vector<std::vector<std::uint16_t>> first(outputs.size());
-  std::int64_t unequal = 0;
-  std::int64_t repeats = outputs.empty() ? 0 : settings.number("repeats", 1);
-  for (std::int64_t repeat = 0; repeat < repeats; ++repeat) {
-    for (const Output &output : outputs)
-      driver.fill(start(output), 0xFF, output.tensor->buffer.size() * 2);
-    runAll();
-    driver.synchronise();
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      std::vector<std::uint16_t> got(outputs[i].tensor->buffer.size());
-      driver.toHost(got.data(), start(outputs[i]), got.size() * 2);
-      if (repeat == 0)
-        first[i] = got;
-      unequal += got != first[i];
-    }
-  }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    Outcome outcome;
-    const Written written = writtenOf(*outputs[i].tensor, first[i]);
-    outcome.unwritten += written.unwritten;
-    outcome.outside += written.outside;
-    checkRows(outputs[i], first[i], trial.forward.isBfloat16,
-              settings.number("rows", 8), seed, outcome);
-    passed &= outcome.passed(kLargestError);
-    char text[256];
-    std::snprintf(text, sizeof text,
-                  " %s %.2e unwritten %lld outside %lld zeros %lld, worst %s;",
-                  outputs[i].name.c_str(), outcome.error,
-                  static_cast<long long>(outcome.unwritten),
-                  static_cast<long long>(outcome.outside),
-                  static_cast<long long>(outcome.wrongZeros),
-                  outcome.worst.c_str());
-    report += text;
-  }
+  const std::vector<Output> outputs = outputsOf(kernel, trial);
+  const Repeated repeated =
+      repeat(driver, arguments, outputs,
+             outputs.empty() ? 0 : settings.number("repeats", 1), runAll);
+  std::string report =
+      checkOutputs(outputs, repeated, trial, settings, seed, passed);
   if (outputs.empty())
     passed =
         checkOther(driver, kernel, trial, arguments, settings, launch, report);
@@ -576,10 +571,10 @@ bool runCase(CudaDriver &driver, const std::string &folder,
   if (int count = static_cast<int>(settings.number("time", 0)))
     timing = timeLaunches(launch, operationsOf(kernel, trial.forward), count,
                           static_cast<int>(settings.number("sustained", 0)));
-  passed &= unequal == 0;
+  passed &= repeated.unequal == 0;
   std::printf("%s %s |%s unequal %lld |%s\n", passed ? "ok  " : "FAIL",
-              line.c_str(), report.c_str(), static_cast<long long>(unequal),
-              timing.c_str());
+              line.c_str(), report.c_str(),
+              static_cast<long long>(repeated.unequal), timing.c_str());
   std::fflush(stdout);
   return passed;
 }
