@@ -49,6 +49,68 @@ void NvvmEmitter::copyBox(Value map, const SharedMatrix &box,
   }
 }
 
+/// Whether a gather of `boxes` is a loop over them, which `tile.loop_boxes`
+/// says. Written out, a box takes sixteen instructions, ten of which copy
+/// registers that all boxes share, and a scheduler's consumers wait for them;
+/// but a loop's are a chain, which lasts where consumers issue much.
+static bool isLooped(Operation *op, int64_t boxes) {
+  auto looped = op->getAttrOfType<IntegerAttr>("tile.loop_boxes");
+  return looped && looped.getInt() == boxes;
+}
+
+namespace {
+
+/// What all boxes of a gather share. `panels`: byte in the slot, first column.
+struct BoxLoop {
+  Value map, destination, barrier, elected;
+  SmallVector<Value> outerIndices;
+  int64_t boxes, stride;
+  SmallVector<std::pair<int64_t, int64_t>> panels;
+};
+
+} // namespace
+
+/// Copies boxes of the rows that the lanes hold, box after box, to places
+/// `stride` bytes apart.
+static void copyInLoop(PtxBuilder &p, const BoxLoop &loop, Value rows) {
+  // Operands: destination, map, barrier, the lanes' rows, who copies, outer
+  // indices from the outermost on.
+  std::string outer;
+  std::string constraints = "r,l,r,r,b";
+  for (size_t i = loop.outerIndices.size(); i > 0; --i)
+    outer += ", $" + std::to_string(4 + i);
+  for (size_t i = 0; i < loop.outerIndices.size(); ++i)
+    constraints += ",r";
+  std::string copy = "@$4 cp.async.bulk.tensor." +
+                     std::to_string(loop.outerIndices.size() + 2) +
+                     "d.shared::cluster.global.mbarrier::complete_tx::bytes ";
+  std::string text = "{\n"
+                     ".reg .pred more;\n"
+                     ".reg .b32 box, row, to, part;\n"
+                     "mov.u32 box, 0;\n"
+                     "mov.u32 to, $0;\n"
+                     "again:\n"
+                     ".pragma \"nounroll\";\n"
+                     "shfl.sync.idx.b32 row, $3, box, 31, 0xffffffff;\n";
+  for (auto [byte, column] : loop.panels)
+    text += "add.u32 part, to, " + std::to_string(byte) + ";\n" + copy +
+            "[part], [$1, {" + std::to_string(column) + ", row" + outer +
+            "}], [$2];\n";
+  text += "add.u32 box, box, 1;\n"
+          "add.u32 to, to, " +
+          std::to_string(loop.stride) +
+          ";\n"
+          "setp.lt.u32 more, box, " +
+          std::to_string(loop.boxes) +
+          ";\n"
+          "@more bra.uni again;\n"
+          "}";
+  SmallVector<Value> operands{loop.destination, loop.map, loop.barrier, rows,
+                              loop.elected};
+  llvm::append_range(operands, loop.outerIndices);
+  p.ptx(text, constraints + ",~{memory}", operands);
+}
+
 /// The other copies know panels that a swizzle permutes.
 static LogicalResult expectSwizzled(Operation *op, const SharedMatrix &box) {
   if (box.isCores())
@@ -80,12 +142,27 @@ LogicalResult NvvmEmitter::emit(tile::GatherAsyncOp op) {
     return failure();
   Value full = barrier(slot.ring, slot.stage, 0);
   int64_t boxes = whole.rows / box.rows;
-  SmallVector<Value> firstRows;
-  for (int64_t i = 0; i < boxes; ++i)
-    firstRows.push_back(p_.fromLane(rows->front(), p_.constant(i)));
   SmallVector<Value> indices;
   for (Value index : op.getIndices())
     indices.push_back(scalar(index));
+  if (isLooped(op, boxes)) {
+    BoxLoop loop{maps_[op.getMap()],
+                 slot.address,
+                 full,
+                 role_.elected,
+                 indices,
+                 boxes,
+                 box.panelBytes(),
+                 {}};
+    for (int64_t panel = 0; panel < box.panels(); ++panel)
+      loop.panels.push_back(
+          {panel * whole.panelBytes(), panel * box.panelColumns()});
+    copyInLoop(p_, loop, rows->front());
+    return success();
+  }
+  SmallVector<Value> firstRows;
+  for (int64_t i = 0; i < boxes; ++i)
+    firstRows.push_back(p_.fromLane(rows->front(), p_.constant(i)));
   indices.push_back(Value());
   for (int64_t i = 0; i < boxes; ++i) {
     indices.back() = firstRows[i];
@@ -110,6 +187,20 @@ LogicalResult NvvmEmitter::emit(tile::GatherPanelsOp op) {
   SmallVector<Value> indices;
   for (Value index : op.getIndices())
     indices.push_back(scalar(index));
+  int64_t boxes = whole.columns / box.columns;
+  if (isLooped(op, boxes)) {
+    copyInLoop(p_,
+               {maps_[op.getMap()],
+                slot.address,
+                full,
+                role_.elected,
+                indices,
+                boxes,
+                box.bytes(),
+                {{0, 0}}},
+               cores);
+    return success();
+  }
   indices.push_back(Value());
   std::string text = "cp.async.bulk.tensor." +
                      std::to_string(indices.size() + 1) +
@@ -120,7 +211,7 @@ LogicalResult NvvmEmitter::emit(tile::GatherPanelsOp op) {
   for (size_t i = 0; i <= indices.size(); ++i)
     constraints += ",r";
   SmallVector<Value> firsts;
-  for (int64_t i = 0; i < whole.columns / box.columns; ++i)
+  for (int64_t i = 0; i < boxes; ++i)
     firsts.push_back(p_.fromLane(cores, p_.constant(i)));
   for (auto [i, first] : llvm::enumerate(firsts)) {
     indices.back() = first;

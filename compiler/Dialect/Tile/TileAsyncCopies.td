@@ -45,7 +45,8 @@ def Tile_GatherAsyncOp : Tile_Op<"gather_async"> {
   let summary = "Starts the copies of several boxes into one slot, below each other";
   let description = [{
     With b the box's rows: slot[i b + r, c] = source[indices…, rows[i] + r, c], 0
-    beyond the tensor's end; counts towards the slot's commit.
+    beyond the tensor's end; counts towards the slot's commit. With
+    `tile.loop_boxes = n` a gather of n boxes becomes a loop, others do not.
 
     C1: one index for each dimension of the tensor but the last two.
     C2: rows is a rank-1 tensor of i32.
@@ -70,6 +71,7 @@ def Tile_GatherPanelsOp : Tile_Op<"gather_panels"> {
     (128 bytes) is the core matrix of rows 8 i to 8 i + 7 and columns 16 g to 16 g
     + 15. With b the box's columns: slot[r, i b + c] = image[indices…][r,
     columns[i] + c], 0 beyond the image's end; counts towards the slot's commit.
+    `tile.loop_boxes` is as for `tile.gather_async`.
 
     C1: one index for each dimension of the tensor but the last two.
     C2: columns is a rank-1 tensor of i32, of multiples of 16.
