@@ -331,7 +331,7 @@ private:
   LogicalResult emit(tile::StoreSharedOp op);
   LogicalResult storeMatrix(tile::StoreSharedOp op);
   LogicalResult emit(tile::LoadSharedOp op);
-  Registers loadColumns(Value address, RankedTensorType type);
+  Registers loadColumns(Value address, Value lane, RankedTensorType type);
   LogicalResult emit(tile::SharedColumnsOp op);
   LogicalResult emit(tile::SharedPositionsOp op);
 

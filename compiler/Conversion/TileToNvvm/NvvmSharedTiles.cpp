@@ -9,16 +9,38 @@
 using namespace mlir;
 using namespace mlir::sparge;
 
+/// Lane and warp of the thread within its warpgroup. With the attribute
+/// `tile.late_addresses` the thread's number is read anew: else LLVM keeps the
+/// addresses, a dozen registers, through a persistent loop around.
+static std::pair<Value, Value> placeInGroup(PtxBuilder &p, Operation *op,
+                                            Value lane, Value warp) {
+  if (!op->hasAttr("tile.late_addresses"))
+    return {lane, warp};
+  Value thread = p.ptx("mov.u32 $0, %tid.x;", "=r", {}, p.i32()).front();
+  return {p.remainder(thread, 32), p.remainder(p.divide(thread, 32), 4)};
+}
+
 LogicalResult NvvmEmitter::emit(tile::StoreSharedOp op) {
   auto type = cast<RankedTensorType>(op.getValue().getType());
   if (type.getRank() == 2)
     return storeMatrix(op);
-  if (!role_.isOneWarp() || type.getElementTypeBitWidth() != 32)
-    return op.emitOpError()
-           << "expects 32-bit words and a one-warp role, got " << type;
+  if (type.getElementTypeBitWidth() != 32)
+    return op.emitOpError() << "expects 32-bit words, got " << type;
   FailureOr<Registers> value = registersOf(op.getValue());
   if (failed(value))
     return failure();
+  if (!role_.isOneWarp()) {
+    // Of the four lanes that have a row's word the first one stores it.
+    auto [lane, warp] = placeInGroup(p_, op, lane_, warp_);
+    Value row = p_.add(p_.add(p_.mul(role_.warpgroup, 64), p_.mul(warp, 16)),
+                       p_.divide(lane, 4));
+    Value address = p_.add(slots_[op.getSlot()].address, p_.mul(row, 4));
+    Value isFirst = p_.equals(p_.remainder(lane, 4), 0);
+    for (auto [half, word] : llvm::enumerate(*value))
+      p_.storeSharedWhere(isFirst, word,
+                          p_.add(address, static_cast<int64_t>(half) * 8 * 4));
+    return success();
+  }
   Registers elements = numbers(type, Held::Lanes);
   for (auto [element, word] : llvm::zip(elements, *value))
     p_.storeSharedWhere(
@@ -29,9 +51,7 @@ LogicalResult NvvmEmitter::emit(tile::StoreSharedOp op) {
 
 /// stmatrix of four 8 x 8 matrices: both row halves of two groups of eight
 /// columns. Lane l gives the address of row l mod 16 in the first group (l <
-/// 16) or the second. With the attribute `tile.late_addresses` the thread's
-/// number is read anew: else LLVM keeps the addresses, a dozen registers,
-/// through a persistent loop around.
+/// 16) or the second.
 LogicalResult NvvmEmitter::storeMatrix(tile::StoreSharedOp op) {
   auto type = cast<RankedTensorType>(op.getValue().getType());
   if (!isPacked(type) || heldBy(type) != Held::Matrix)
@@ -49,12 +69,7 @@ LogicalResult NvvmEmitter::storeMatrix(tile::StoreSharedOp op) {
 
   // A swizzle of 2^n pieces xors the piece with n bits of the row, counted from
   // the top of the row's three low bits.
-  Value lane = lane_, warp = warp_;
-  if (op->hasAttr("tile.late_addresses")) {
-    Value thread = p_.ptx("mov.u32 $0, %tid.x;", "=r", {}, p_.i32()).front();
-    lane = p_.remainder(thread, 32);
-    warp = p_.remainder(p_.divide(thread, 32), 4);
-  }
+  auto [lane, warp] = placeInGroup(p_, op, lane_, warp_);
   Value row = p_.add(p_.add(p_.mul(role_.warpgroup, 64), p_.mul(warp, 16)),
                      p_.remainder(lane, 16));
   Value xorBits = p_.divide(p_.remainder(row, 8), 8 / pieces);
@@ -83,9 +98,9 @@ LogicalResult NvvmEmitter::storeMatrix(tile::StoreSharedOp op) {
 }
 
 /// One value a column: two neighbouring words for every eight.
-NvvmEmitter::Registers NvvmEmitter::loadColumns(Value address,
+NvvmEmitter::Registers NvvmEmitter::loadColumns(Value address, Value lane,
                                                 RankedTensorType type) {
-  Value first = p_.add(address, p_.mul(p_.remainder(lane_, 4), 8));
+  Value first = p_.add(address, p_.mul(p_.remainder(lane, 4), 8));
   Registers registers;
   for (int64_t column = 0; column < type.getDimSize(0); column += 8)
     for (Value word : p_.loadSharedWords(p_.add(first, column * 4), 2))
@@ -104,7 +119,8 @@ LogicalResult NvvmEmitter::emit(tile::LoadSharedOp op) {
                                "multiples of 8, got "
                             << type;
   if (!role_.isOneWarp()) {
-    tiles_[op.getResult()] = {Held::Columns, loadColumns(address, type)};
+    auto [lane, warp] = placeInGroup(p_, op, lane_, warp_);
+    tiles_[op.getResult()] = {Held::Columns, loadColumns(address, lane, type)};
     return success();
   }
   // Lanes beyond the end read the last word.
@@ -141,7 +157,8 @@ LogicalResult NvvmEmitter::emit(tile::SharedPositionsOp op) {
                 .getInt()
           : 1;
   int64_t box = columns / words;
-  Value inGroup = p_.mul(p_.remainder(lane_, 4), 2);
+  auto [lane, warp] = placeInGroup(p_, op, lane_, warp_);
+  Value inGroup = p_.mul(p_.remainder(lane, 4), 2);
   Registers registers;
   Value first;
   for (int64_t column = 0; column < columns; column += 8) {

@@ -118,6 +118,7 @@ def Tile_StoreSharedOp : Tile_Op<"store_shared"> {
   let summary = "Writes a tile from registers to shared memory";
   let description = [{
     slot[x] = value[x]; an async store or dot may read it after the next hand-over.
+    A role of warpgroups writes matrices, and one 32-bit word for each of its rows.
 
     C1: value and slot have the same sizes and element type.
   }];
