@@ -309,8 +309,9 @@ protected:
          {"boxes", tile / box},
          {"swizzle_bytes", std::min<std::int64_t>(dim & -dim, 128)},
          {"q_stages", std::int64_t{2}},
-         {"k_stages", std::int64_t{dim > 128 ? 2 : 3}},
-         {"v_stages", std::int64_t{3}},
+         {"kv_stages", std::int64_t{dim > 128             ? 2
+                                    : !half && dim == 128 ? 4
+                                                          : 3}},
          {"consumer_warps", std::int64_t{8}},
          {"producer_registers", std::int64_t{40}},
          {"consumer_registers", std::int64_t{232}}});

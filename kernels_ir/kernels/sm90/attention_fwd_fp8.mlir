@@ -47,7 +47,7 @@
 //   scout         reads counts and lists, several key tiles ahead of the loads
 //   key loader    starts the copies of q and k
 //   value loader  starts the copies of v
-//   storer        starts the copies of o
+//   storer        reads v_scale, starts the copies of o, writes lse
 //   consumers     compute; 64 query rows a warpgroup
 //
 // (Two loaders: the warps beside one wait for its instructions, fifteen a box.)
@@ -64,11 +64,13 @@
 //   q      key loader [0] -> consumers [1]: q of a row, and what the row is
 //   k      key loader [0] -> consumers [1]: a key tile, its boxes and flags
 //   v      value loader [0] -> consumers [1]: a value tile
-//   o      storer [0] -> consumers [1] -> storer [2]: an empty slot, then o
+//   o      storer [0] -> consumers [1] -> storer [2]: an empty slot and the channels'
+//          scales, then o and lse in octaves
 //
 // Step by step the tensor core does the scores of a key tile and the product of
 // the tile before, also over the end of a row: values come one step later than
-// keys, and the first value tile of all is nothing. The last step of all is a drain,
+// keys, and the first value tile of all is nothing; so one cursor is in both rings,
+// which have equally many slots. The last step of all is a drain,
 // without keys. Flags: 1: some scores must be masked; 2: the drain.
 //
 // Parameters that follow from others: value_rows = value_dim + 8; key_box =
@@ -85,6 +87,8 @@
 !v_box = !tile.shared<value_rows x key_box x f8E4M3FN, swizzle 16>
 !o_slot = !tile.shared<tile_q x value_dim x !elem, swizzle 128>
 !row_note = !tile.shared<4 x i32>
+!scale_note = !tile.shared<value_dim x f32>
+!lse_note = !tile.shared<tile_q x f32>
 !box_note = !tile.shared<boxes x i32>
 !flag_note = !tile.shared<1 x i32>
 
@@ -93,7 +97,7 @@
 !q_ring = !tile.ring<!q_slot, !row_note>
 !k_ring = !tile.ring<!k_slot, !box_note, !flag_note>
 !v_ring = !tile.ring<!v_slot>
-!o_ring = !tile.ring<!o_slot>
+!o_ring = !tile.ring<!o_slot, !scale_note, !lse_note>
 !cursor = !tile.cursor
 
 !box_rows = tensor<?xi32, #tile.sizes<boxes>>
@@ -123,7 +127,7 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
                                %lse_shift: !tile.global<3 x f32>,
                                %tickets: !tile.global<1 x i32>, %softmax_scale: f32)
     parameters [elem, score, head_dim, value_dim, value_rows, mask_block_q, mask_block_kv, causal, has_lists, half, fast,
-                cuts, tile_q, tile_kv, key_box, boxes, swizzle_bytes, q_stages, k_stages, v_stages,
+                cuts, tile_q, tile_kv, key_box, boxes, swizzle_bytes, q_stages, kv_stages,
                 consumer_warps, producer_registers, consumer_registers]
     grid %q by tile_q {
   %c0 = arith.constant 0 : index
@@ -149,6 +153,8 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
 
   %q_len = tile.dim %q, 2 : !tile.global<4 x f8E4M3FN>
   %kv_len = tile.dim %k, 2 : !tile.global<4 x f8E4M3FN>
+  %q_heads = tile.dim %q, 1 : !tile.global<4 x f8E4M3FN>
+  %kv_heads = tile.dim %k, 1 : !tile.global<4 x f8E4M3FN>
   // Query row i sees the keys up to i + shift.
   %shift = arith.subi %kv_len, %q_len : index
 
@@ -163,8 +169,8 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
   %row_ring = tile.ring stages 4 passed_by [1, 1, 1] : !row_ring
   %box_ring = tile.ring stages 8 passed_by [1, 1] : !box_ring
   %q_ring = tile.ring stages q_stages passed_by [consumer_warps] : !q_ring
-  %k_ring = tile.ring stages k_stages passed_by [consumer_warps] : !k_ring
-  %v_ring = tile.ring stages v_stages passed_by [consumer_warps] : !v_ring
+  %k_ring = tile.ring stages kv_stages passed_by [consumer_warps] : !k_ring
+  %v_ring = tile.ring stages kv_stages passed_by [consumer_warps] : !v_ring
   %o_ring = tile.ring stages 1 passed_by [consumer_warps, 1] : !o_ring
   %start = tile.ring_start : !cursor
 
@@ -287,8 +293,6 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
 
   // ---- key loader: q of a row, k of each step -----------------------------------
   tile.role "key loader" warps 1 registers producer_registers {
-    %q_heads = tile.dim %q, 1 : !tile.global<4 x f8E4M3FN>
-    %kv_heads = tile.dim %k, 1 : !tile.global<4 x f8E4M3FN>
     %heads_per_kv = arith.divui %q_heads, %kv_heads : index
     %end_flags = arith.constant 3 : i32
     %nowhere_i32 = arith.index_cast %nowhere : index to i32
@@ -310,8 +314,7 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
 
       // A drain at the end of all.
       scf.if %is_end {
-        %k_slot, %k_boxes, %k_flags = tile.ring_acquire %k_ring[%first_k_at]
-            : !k_ring -> !k_slot, !box_note, !flag_note
+        %k_slot, %k_boxes, %k_flags = tile.ring_acquire %k_ring[%first_k_at] : !k_ring -> !k_slot, !box_note, !flag_note
         tile.store_shared %no_boxes, %k_boxes : !box_rows, !box_note
         tile.store_note (%end_flags), %k_flags : !flag_note
         tile.ring_commit %k_ring[%first_k_at] : !k_ring
@@ -332,12 +335,11 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
         %flags = tile.load_note %flag_note : !flag_note -> i32
         tile.ring_release %box_ring[%box_at] : !box_ring
         %box_next = tile.ring_next %box_ring[%box_at] : !box_ring -> !cursor
-        %k_slot, %k_boxes, %k_flags = tile.ring_acquire %k_ring[%k_at]
-            : !k_ring -> !k_slot, !box_note, !flag_note
+        %k_slot, %k_boxes, %k_flags = tile.ring_acquire %k_ring[%k_at] : !k_ring -> !k_slot, !box_note, !flag_note
         tile.store_shared %boxes_here, %k_boxes : !box_rows, !box_note
         tile.store_note (%flags), %k_flags : !flag_note
         tile.ring_commit %k_ring[%k_at] loads(%k_slot : !k_slot) : !k_ring
-        tile.gather_async %k_map[%batch, %kv_head] rows %boxes_here into %k_slot
+        tile.gather_async %k_map[%batch, %kv_head] rows %boxes_here into %k_slot {tile.loop_boxes = 8}
             : !tile.tensor_map<4, !k_box>, !box_rows, !k_slot
         %k_next = tile.ring_next %k_ring[%k_at] : !k_ring -> !cursor
         scf.yield %box_next, %k_next : !cursor, !cursor
@@ -351,8 +353,6 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
 
   // ---- value loader: v of each step ------------------------------------------------
   tile.role "value loader" warps 1 registers producer_registers {
-    %q_heads = tile.dim %q, 1 : !tile.global<4 x f8E4M3FN>
-    %kv_heads = tile.dim %k, 1 : !tile.global<4 x f8E4M3FN>
     %heads_per_kv = arith.divui %q_heads, %kv_heads : index
     // The consumers' first product is of no row: its slot stays as it is.
     %no_values = tile.ring_acquire %v_ring[%start] : !v_ring -> !v_slot
@@ -378,7 +378,7 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
         %box_next = tile.ring_next %box_ring[%box_at] : !box_ring -> !cursor
         %v_slot = tile.ring_acquire %v_ring[%v_at] : !v_ring -> !v_slot
         tile.ring_commit %v_ring[%v_at] loads(%v_slot : !v_slot) : !v_ring
-        tile.gather_panels %v_map[%batch, %kv_head] columns %boxes_here into %v_slot
+        tile.gather_panels %v_map[%batch, %kv_head] columns %boxes_here into %v_slot {tile.loop_boxes = 8}
             : !tile.tensor_map<4, !v_box>, !box_rows, !v_slot
         %v_next = tile.ring_next %v_ring[%v_at] : !v_ring -> !cursor
         scf.yield %box_next, %v_next : !cursor, !cursor
@@ -392,6 +392,17 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
 
   // ---- storer: o ------------------------------------------------------------------
   tile.role "storer" warps 1 registers producer_registers {
+    %f0 = arith.constant 0.0 : f32
+    %ln_2 = arith.constant 0.693147181 : f32
+    %true = arith.constant true
+    %zero_rows = tile.splat %f0 : f32 -> !rows
+    %ln_2s = tile.splat %ln_2 : f32 -> !rows
+    %softmax_scales = tile.splat %softmax_scale : f32 -> !rows
+    %all_rows = tile.splat %true : i1 -> !row_mask
+    %numbers = tile.iota : !row_numbers
+    %heads_per_kv = arith.divui %q_heads, %kv_heads : index
+    %wants_lse = tile.is_present %lse : !tile.global<3 x f32>
+    %shifts_lse = tile.is_present %lse_shift : !tile.global<3 x f32>
     %ends:2 = scf.while (%row_at = %start, %o_at = %start) : (!cursor, !cursor) -> (!cursor, !cursor) {
       %note = tile.ring_wait %row_ring[%row_at] station 3 : !row_ring -> !row_note
       %steps, %batch_i32, %head_i32, %first_row_i32 = tile.load_note %note : !row_note -> i32, i32, i32, i32
@@ -399,13 +410,34 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
       %row_next = tile.ring_next %row_ring[%row_at] : !row_ring -> !cursor
       %more = arith.cmpi sge, %steps, %c0_i32 : i32
       scf.if %more {
-        %empty = tile.ring_acquire %o_ring[%o_at] : !o_ring -> !o_slot
-        tile.ring_commit %o_ring[%o_at] : !o_ring
-        %o_slot = tile.ring_wait %o_ring[%o_at] station 2 : !o_ring -> !o_slot
         %batch = arith.index_cast %batch_i32 : i32 to index
         %head = arith.index_cast %head_i32 : i32 to index
+        %kv_head = arith.divui %head, %heads_per_kv : index
+        %scale_view = tile.slice %v_scale[%batch, %kv_head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+        %scales = tile.load_values %scale_view[%c0] otherwise %f0 : !tile.view<1 x f32>, f32 -> !channels
+        %empty, %scale_note, %no_lse = tile.ring_acquire %o_ring[%o_at] : !o_ring -> !o_slot, !scale_note, !lse_note
+        tile.store_shared %scales, %scale_note : !channels, !scale_note
+        tile.ring_commit %o_ring[%o_at] : !o_ring
+        %o_slot, %same_scales, %lse_note = tile.ring_wait %o_ring[%o_at] station 2 : !o_ring -> !o_slot, !scale_note, !lse_note
         %first_row = arith.index_cast %first_row_i32 : i32 to index
         tile.store_async %o_slot, %o_map[%batch, %head, %first_row] : !o_slot, !tile.tensor_map<4, !o_slot>
+        scf.if %wants_lse {
+          %lse_log2 = tile.load_shared %lse_note : !lse_note -> !rows
+          %shift_view = tile.slice %lse_shift[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+          %shifts = scf.if %shifts_lse -> (!rows) {
+            %shifts_here = tile.load_values %shift_view[%first_row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
+            scf.yield %shifts_here : !rows
+          } else {
+            scf.yield %zero_rows : !rows
+          }
+          %scaled_shifts = arith.mulf %shifts, %softmax_scales : !rows
+          %lse_rows = math.fma %lse_log2, %ln_2s, %scaled_shifts : !rows
+          %firsts = tile.splat %first_row_i32 : i32 -> !row_numbers
+          %places = arith.addi %firsts, %numbers : !row_numbers
+          %lse_view = tile.slice %lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
+          tile.scatter %lse_rows at %places where %all_rows into %lse_view
+              : !rows, !row_numbers, !row_mask, !tile.view<1 x f32>
+        }
         tile.store_wait
         tile.ring_release %o_ring[%o_at] station 2 : !o_ring
       }
@@ -423,7 +455,6 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
     %f1 = arith.constant 1.0 : f32
     %eighth = arith.constant 0.125 : f32
     %minus_eight = arith.constant -8.0 : f32
-    %ln_2 = arith.constant 0.693147181 : f32
     %zero_rows = tile.splat %f0 : f32 -> !rows
     %one_rows = tile.splat %f1 : f32 -> !rows
     %no_output = tile.splat %f0 : f32 -> !output
@@ -431,22 +462,19 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
     %no_weights = tile.convert %no_score_values : !float_scores -> !weights
     %eighths = tile.splat %eighth : f32 -> !rows
     %minus_eights = tile.splat %minus_eight : f32 -> !rows
-    %ln_2s = tile.splat %ln_2 : f32 -> !rows
     %false = arith.constant false
     %least = arith.constant -4096.0 : f32
     %no_reference = tile.splat %least : f32 -> !rows
     // Below eight times that, and finite, since its distance to a multiple of 8 is
     // taken; less the reference it still is a float16.
     %lowest = arith.constant -4.0e+04 : f32
-    %lowest_rows = tile.splat %lowest : f32 -> !rows
-    %hidden_rows = tile.convert %lowest_rows : !rows -> !score_rows
-    %hidden = tile.expand %hidden_rows axis 1 : !score_rows -> !scores
+    %lowest_scores = tile.splat %lowest : f32 -> !float_scores
+    %hidden = tile.convert %lowest_scores : !float_scores -> !scores
 
     // Bits of weights, as float16 subnormals: (s + 120 - 8 reference) 2^-24.
     %unit = arith.constant 5.9604644775390625e-08 : f32
-    %unit_rows = tile.splat %unit : f32 -> !rows
-    %half_unit_rows = tile.convert %unit_rows : !rows -> !half_rows
-    %units = tile.expand %half_unit_rows axis 1 : !half_rows -> !half_scores
+    %units_f32 = tile.splat %unit : f32 -> !float_scores
+    %units = tile.convert %units_f32 : !float_scores -> !half_scores
     %start_value = arith.constant 7.152557373046875e-06 : f32
     %starts = tile.splat %start_value : f32 -> !rows
     %per_octave_value = arith.constant -4.76837158203125e-07 : f32
@@ -454,21 +482,17 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
     // Numbers from 8192 to 16384 are multiples of 8: (s + 12288) - 12288 is s,
     // rounded. Both, times 3/16.
     %round_value = arith.constant 12288.0 : f32
-    %round_rows = tile.splat %round_value : f32 -> !rows
-    %half_round_rows = tile.convert %round_rows : !rows -> !half_rows
-    %rounders = tile.expand %half_round_rows axis 1 : !half_rows -> !half_scores
+    %rounders_f32 = tile.splat %round_value : f32 -> !float_scores
+    %rounders = tile.convert %rounders_f32 : !float_scores -> !half_scores
     %bent_round_value = arith.constant 2304.0 : f32
-    %bent_round_rows = tile.splat %bent_round_value : f32 -> !rows
-    %half_bent_round_rows = tile.convert %bent_round_rows : !rows -> !half_rows
-    %bent_rounders = tile.expand %half_bent_round_rows axis 1 : !half_rows -> !half_scores
+    %bent_rounders_f32 = tile.splat %bent_round_value : f32 -> !float_scores
+    %bent_rounders = tile.convert %bent_rounders_f32 : !float_scores -> !half_scores
     %bend_value = arith.constant 0.1875 : f32
-    %bend_rows = tile.splat %bend_value : f32 -> !rows
-    %half_bend_rows = tile.convert %bend_rows : !rows -> !half_rows
-    %bends = tile.expand %half_bend_rows axis 1 : !half_rows -> !half_scores
+    %bends_f32 = tile.splat %bend_value : f32 -> !float_scores
+    %bends = tile.convert %bends_f32 : !float_scores -> !half_scores
     %minus_bend_value = arith.constant -0.1875 : f32
-    %minus_bend_rows = tile.splat %minus_bend_value : f32 -> !rows
-    %half_minus_bend_rows = tile.convert %minus_bend_rows : !rows -> !half_rows
-    %minus_bends = tile.expand %half_minus_bend_rows axis 1 : !half_rows -> !half_scores
+    %minus_bends_f32 = tile.splat %minus_bend_value : f32 -> !float_scores
+    %minus_bends = tile.convert %minus_bends_f32 : !float_scores -> !half_scores
     // log2 of the weights' sum: 8 too much, and the mean of what a weight is over
     // what it should be, over all fractions of an octave: with a linear mantissa
     // that of (1 + f) / 2^f, 1.0407, and bent 1.0068.
@@ -477,25 +501,20 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
     %excess = arith.select %fast, %linear_excess, %bent_excess : f32
     %excesses = tile.splat %excess : f32 -> !rows
 
-    %q_heads = tile.dim %q, 1 : !tile.global<4 x f8E4M3FN>
-    %kv_heads = tile.dim %k, 1 : !tile.global<4 x f8E4M3FN>
-    %heads_per_kv = arith.divui %q_heads, %kv_heads : index
     %wants_lse = tile.is_present %lse : !tile.global<3 x f32>
-    %shifts_lse = tile.is_present %lse_shift : !tile.global<3 x f32>
     %kv_len_i32 = arith.index_cast %kv_len : index to i32
     %shift_i32 = arith.index_cast %shift : index to i32
     %end_shift = arith.addi %shift_i32, %c1_i32 : i32
 
     // A turn of this loop is a row. Its first step does the last product of the
     // row before, so that the tensor core has no pause between rows.
-    %ends:10 = scf.while (%old_q_at = %start, %next_q_at = %start, %first_k_at = %start, %first_v_at = %start,
-                          %o_at = %start, %is_open = %false, %row_reference = %no_reference,
-                          %row_shrink = %one_rows, %row_output = %no_output, %row_weights = %no_weights)
-        : (!cursor, !cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights)
-        -> (!cursor, !cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights) {
+    %ends:9 = scf.while (%old_q_at = %start, %next_q_at = %start, %first_at = %start, %o_at = %start, %is_open = %false,
+                         %row_reference = %no_reference, %row_shrink = %one_rows, %row_output = %no_output,
+                         %row_weights = %no_weights)
+        : (!cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights)
+        -> (!cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights) {
       // Issue: the row's first scores, and the last product of the row before.
-      %k_slot_0, %k_boxes_0, %k_flags_0 = tile.ring_wait %k_ring[%first_k_at]
-          : !k_ring -> !k_slot, !box_note, !flag_note
+      %k_slot_0, %k_boxes_0, %k_flags_0 = tile.ring_wait %k_ring[%first_at] : !k_ring -> !k_slot, !box_note, !flag_note
       %flags_0 = tile.load_note %k_flags_0 : !flag_note -> i32
       %drains_i32 = arith.andi %flags_0, %drains_bit : i32
       %opens = arith.cmpi eq, %drains_i32, %c0_i32 : i32
@@ -507,7 +526,7 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
       }
       %q_slot, %q_note = tile.ring_wait %q_ring[%q_at] : !q_ring -> !q_slot, !row_note
       %products_0 = tile.dot_async %q_slot, %k_slot_0 transposed : !q_slot, !k_slot -> !tile.pending<!scores>
-      %v_slot_0 = tile.ring_wait %v_ring[%first_v_at] : !v_ring -> !v_slot
+      %v_slot_0 = tile.ring_wait %v_ring[%first_at] : !v_ring -> !v_slot
       %adding_0 = tile.dot_async %row_weights, %v_slot_0 transposed : !weights, !v_slot -> !tile.pending<!output>
 
       // Row i sees the keys before row_ends[i].
@@ -531,7 +550,7 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
       %is_short_0 = arith.andi %is_partial_0, %cuts : i1
       %key_end_0 = arith.muli %boxes_there_0, %key_box : index
       %visible_0 = scf.if %masked_0 -> (!scores) {
-        %keys_0 = tile.shared_positions %k_boxes_0 : !box_note -> !key_numbers
+        %keys_0 = tile.shared_positions %k_boxes_0 {tile.late_addresses} : !box_note -> !key_numbers
         %key_numbers_0 = tile.expand %keys_0 axis 0 : !key_numbers -> !positions
         %ends_0 = tile.expand %row_ends axis 1 : !row_numbers -> !positions
         %sees_0 = arith.cmpi slt, %key_numbers_0, %ends_0 : !positions
@@ -580,20 +599,15 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
         %bent_bits_0 = tile.fma_relu %bent_0, %units, %half_offsets_0 : !half_scores
         scf.yield %bent_bits_0 : !half_scores
       }
-      tile.ring_release %k_ring[%first_k_at] : !k_ring
-      %k_at_0 = tile.ring_next %k_ring[%first_k_at] : !k_ring -> !cursor
-      // The weights are packed after the product has landed: ptxas takes them for the
-      // registers that it reads.
+      tile.ring_release %k_ring[%first_at] : !k_ring
+      %at_0 = tile.ring_next %k_ring[%first_at] : !k_ring -> !cursor
       %row_product, %p_held_0 = tile.dot_wait 0 (%adding_0, %p_0 : !tile.pending<!output>, !half_scores) -> !output, !half_scores
-      tile.ring_release %v_ring[%first_v_at] : !v_ring
-      %v_at_0 = tile.ring_next %v_ring[%first_v_at] : !v_ring -> !cursor
+      tile.ring_release %v_ring[%first_at] : !v_ring
       %weights_0 = tile.low_bits %p_held_0 : !half_scores -> !weights
 
       // The row before is complete: o = output / sum (0 for a row without keys),
       // each channel in its scale.
       %o_after = scf.if %is_open -> (!cursor) {
-        %old_q, %old_note = tile.ring_wait %q_ring[%old_q_at] : !q_ring -> !q_slot, !row_note
-        %o_steps, %o_batch, %o_head, %o_row = tile.load_note %old_note : !row_note -> i32, i32, i32, i32
         tile.ring_release %q_ring[%old_q_at] : !q_ring
         %last_shrinks = tile.expand %row_shrink axis 1 : !rows -> !output
         %whole = math.fma %row_output, %last_shrinks, %row_product : !output
@@ -605,36 +619,22 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
         %values = tile.columns %whole from 0 : !output -> !values
         %factors = tile.expand %factor axis 1 : !rows -> !values
         %normalised = arith.mulf %values, %factors : !values
-        %batch = arith.index_cast %o_batch : i32 to index
-        %head = arith.index_cast %o_head : i32 to index
-        %kv_head = arith.divui %head, %heads_per_kv : index
-        %scale_view = tile.slice %v_scale[%batch, %kv_head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
-        %scales = tile.load_columns %scale_view[%c0] : !tile.view<1 x f32> -> !channels
-        %channel_scales = tile.expand %scales axis 0 : !channels -> !values
-        %scaled = arith.mulf %normalised, %channel_scales : !values
-        %o_values = tile.convert %scaled : !values -> !o_tile
-        %o_slot = tile.ring_wait %o_ring[%o_at] : !o_ring -> !o_slot
-        tile.store_shared %o_values, %o_slot {tile.late_addresses} : !o_tile, !o_slot
-        tile.ring_release %o_ring[%o_at] : !o_ring
-        %o_next = tile.ring_next %o_ring[%o_at] : !o_ring -> !cursor
+        %o_slot, %scale_note, %lse_note = tile.ring_wait %o_ring[%o_at] : !o_ring -> !o_slot, !scale_note, !lse_note
+        // The storer makes lse of it.
         scf.if %wants_lse {
-          %first_row = arith.index_cast %o_row : i32 to index
-          %lse_view = tile.slice %lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
           %log_sum = math.log2 %total : !rows
           %less = arith.addf %log_sum, %excesses : !rows
           %lse_log2 = arith.addf %row_reference, %less : !rows
-          %lse_shift_view = tile.slice %lse_shift[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
-          %lse_shifts = scf.if %shifts_lse -> (!rows) {
-            %shifts_here = tile.load_rows %lse_shift_view[%first_row] : !tile.view<1 x f32> -> !rows
-            scf.yield %shifts_here : !rows
-          } else {
-            scf.yield %zero_rows : !rows
-          }
-          %softmax_scales = tile.splat %softmax_scale : f32 -> !rows
-          %shift_rows = arith.mulf %lse_shifts, %softmax_scales : !rows
-          %lse_rows = math.fma %lse_log2, %ln_2s, %shift_rows : !rows
-          tile.store %lse_rows, %lse_view[%first_row] : !rows, !tile.view<1 x f32>
+          tile.store_shared %lse_log2, %lse_note {tile.late_addresses} : !rows, !lse_note
         }
+        // Here: before it, scales in float32 leave them no registers.
+        %scales = tile.load_shared %scale_note {tile.late_addresses} : !scale_note -> !channels
+        %channel_scales = tile.expand %scales axis 0 : !channels -> !values
+        %scaled = arith.mulf %normalised, %channel_scales : !values
+        %o_values = tile.convert %scaled : !values -> !o_tile
+        tile.store_shared %o_values, %o_slot {tile.late_addresses} : !o_tile, !o_slot
+        tile.ring_release %o_ring[%o_at] : !o_ring
+        %o_next = tile.ring_next %o_ring[%o_at] : !o_ring -> !cursor
         scf.yield %o_next : !cursor
       } else {
         scf.yield %o_at : !cursor
@@ -645,13 +645,13 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
       // softmax, which then runs beside the other warpgroup's dots; kept behind it
       // (`after`), the wait made no kind of scores faster. The weights are packed
       // after it: ptxas takes them for the registers that the product reads.
-      %reference, %shrink, %output, %weights, %k_after, %v_after = scf.for %step = %c1 to %steps step %c1
+      %reference, %shrink, %output, %weights, %after = scf.for %step = %c1 to %steps step %c1
           iter_args(%old_reference = %reference_0, %old_shrink = %one_rows, %old_output = %no_output,
-                    %old_weights = %weights_0, %k_at = %k_at_0, %v_at = %v_at_0)
-          -> (!rows, !rows, !output, !weights, !cursor, !cursor) {
-        %k_slot, %k_boxes, %k_flags = tile.ring_wait %k_ring[%k_at] : !k_ring -> !k_slot, !box_note, !flag_note
+                    %old_weights = %weights_0, %at = %at_0)
+          -> (!rows, !rows, !output, !weights, !cursor) {
+        %k_slot, %k_boxes, %k_flags = tile.ring_wait %k_ring[%at] : !k_ring -> !k_slot, !box_note, !flag_note
         %products = tile.dot_async %q_slot, %k_slot transposed : !q_slot, !k_slot -> !tile.pending<!scores>
-        %v_slot = tile.ring_wait %v_ring[%v_at] : !v_ring -> !v_slot
+        %v_slot = tile.ring_wait %v_ring[%at] : !v_ring -> !v_slot
         %adding = tile.dot_async %old_weights, %v_slot transposed : !weights, !v_slot -> !tile.pending<!output>
         %s = tile.dot_wait 1 (%products : !tile.pending<!scores>) -> !scores
         %flags = tile.load_note %k_flags : !flag_note -> i32
@@ -663,7 +663,7 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
         %is_short = arith.andi %is_partial, %cuts : i1
         %key_end = arith.muli %boxes_there, %key_box : index
         %visible = scf.if %masked -> (!scores) {
-          %keys = tile.shared_positions %k_boxes : !box_note -> !key_numbers
+          %keys = tile.shared_positions %k_boxes {tile.late_addresses} : !box_note -> !key_numbers
           %key_numbers = tile.expand %keys axis 0 : !key_numbers -> !positions
           %same_steps, %same_batch, %same_head, %same_row = tile.load_note %q_note : !row_note -> i32, i32, i32, i32
           %end = arith.addi %same_row, %end_shift : i32
@@ -720,26 +720,24 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
           %bent_bits = tile.fma_relu %bent, %units, %half_offsets : !half_scores
           scf.yield %bent_bits : !half_scores
         }
-        tile.ring_release %k_ring[%k_at] : !k_ring
-        %k_next = tile.ring_next %k_ring[%k_at] : !k_ring -> !cursor
+        tile.ring_release %k_ring[%at] : !k_ring
+        %next = tile.ring_next %k_ring[%at] : !k_ring -> !cursor
         %distance = arith.subf %old_reference, %new_reference : !rows
         %new_shrink = math.exp2 %distance : !rows
         %product, %p_held = tile.dot_wait 0 (%adding, %p : !tile.pending<!output>, !half_scores) -> !output, !half_scores
-        tile.ring_release %v_ring[%v_at] : !v_ring
-        %v_next = tile.ring_next %v_ring[%v_at] : !v_ring -> !cursor
+        tile.ring_release %v_ring[%at] : !v_ring
         %shrinks = tile.expand %old_shrink axis 1 : !rows -> !output
         %new_output = math.fma %old_output, %shrinks, %product : !output
         %new_weights = tile.low_bits %p_held : !half_scores -> !weights
-        scf.yield %new_reference, %new_shrink, %new_output, %new_weights, %k_next, %v_next
-            : !rows, !rows, !output, !weights, !cursor, !cursor
+        scf.yield %new_reference, %new_shrink, %new_output, %new_weights, %next : !rows, !rows, !output, !weights, !cursor
       }
-      scf.condition(%opens) %q_at, %q_after, %k_after, %v_after, %o_after, %opens, %reference, %shrink, %output, %weights
-          : !cursor, !cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights
+      scf.condition(%opens) %q_at, %q_after, %after, %o_after, %opens, %reference, %shrink, %output, %weights
+          : !cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights
     } do {
-    ^row(%old_q_at: !cursor, %next_q_at: !cursor, %k_at: !cursor, %v_at: !cursor, %o_at: !cursor, %is_open: i1,
+    ^row(%old_q_at: !cursor, %next_q_at: !cursor, %at: !cursor, %o_at: !cursor, %is_open: i1,
          %row_reference: !rows, %row_shrink: !rows, %row_output: !output, %row_weights: !weights):
-      scf.yield %old_q_at, %next_q_at, %k_at, %v_at, %o_at, %is_open, %row_reference, %row_shrink, %row_output, %row_weights
-          : !cursor, !cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights
+      scf.yield %old_q_at, %next_q_at, %at, %o_at, %is_open, %row_reference, %row_shrink, %row_output, %row_weights
+          : !cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights
     }
   }
 }
