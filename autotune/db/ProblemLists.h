@@ -39,8 +39,8 @@ std::vector<std::string> problemListNames();
 
 /// The problems of one list: each workload dense and at densities 0.1, 0.05 and
 /// 0.02, with mask blocks of 128x64 and, where sparse, of 128x16. The name of a
-/// workload ("wan-14b-480p") or of a problem ("wan-14b-480p-b64-d0.05") gives its
-/// own alone. InvalidArgument for another name, with the lists that exist.
+/// workload ("wan-14b-480p") or of a problem ("wan-14b-480p-b64-d0.05") gives
+/// its own alone. InvalidArgument for another name, with the lists that exist.
 Result<std::vector<ProblemShape>> problemList(const std::string &name);
 
 } // namespace spargejit::autotune
