@@ -129,8 +129,8 @@ Tuning sm90EightBitTuning(const ProblemClass &kind, bool hasLists) {
       {"tile_kv", tileKv},
       {"key_box", keyBox},
       {"boxes", tileKv / keyBox},
-      // Of float32 scores it made blocks of 16 and 32 keys slower.
-      {"cuts", hasLists && (!isExact || kind.maskBlockKv >= 64)},
+      // Of float32 scores it costs more than it saves.
+      {"cuts", hasLists && !isExact},
       {"value_dim", kind.headDim},
       {"value_rows", kind.headDim + 8},
       {"swizzle_bytes", std::int64_t{1} << std::countr_zero(headDim | 128U)},

@@ -289,32 +289,31 @@ protected:
                               : !half && causal && valueDim == 128 ? 96
                                                                    : 128;
     const std::int64_t box = hasLists ? std::gcd(tile, maskBlockKv) : tile;
-    expectCleanSpec(
-        "attention_fwd_fp8",
-        {{"elem", DataType::BFloat16},
-         {"score", score},
-         {"head_dim", dim},
-         {"value_dim", valueDim},
-         {"value_rows", valueDim + 8},
-         {"mask_block_q", std::int64_t{128}},
-         {"mask_block_kv", hasLists ? maskBlockKv : 64},
-         {"causal", std::int64_t{causal}},
-         {"has_lists", std::int64_t{hasLists}},
-         {"half", std::int64_t{half}},
-         {"fast", std::int64_t{fast}},
-         {"cuts", std::int64_t{hasLists && (half || maskBlockKv >= 64)}},
-         {"tile_q", std::int64_t{128}},
-         {"tile_kv", tile},
-         {"key_box", box},
-         {"boxes", tile / box},
-         {"swizzle_bytes", std::min<std::int64_t>(dim & -dim, 128)},
-         {"q_stages", std::int64_t{2}},
-         {"kv_stages", std::int64_t{dim > 128             ? 2
-                                    : !half && dim == 128 ? 4
-                                                          : 3}},
-         {"consumer_warps", std::int64_t{8}},
-         {"producer_registers", std::int64_t{40}},
-         {"consumer_registers", std::int64_t{232}}});
+    expectCleanSpec("attention_fwd_fp8",
+                    {{"elem", DataType::BFloat16},
+                     {"score", score},
+                     {"head_dim", dim},
+                     {"value_dim", valueDim},
+                     {"value_rows", valueDim + 8},
+                     {"mask_block_q", std::int64_t{128}},
+                     {"mask_block_kv", hasLists ? maskBlockKv : 64},
+                     {"causal", std::int64_t{causal}},
+                     {"has_lists", std::int64_t{hasLists}},
+                     {"half", std::int64_t{half}},
+                     {"fast", std::int64_t{fast}},
+                     {"cuts", std::int64_t{hasLists && half}},
+                     {"tile_q", std::int64_t{128}},
+                     {"tile_kv", tile},
+                     {"key_box", box},
+                     {"boxes", tile / box},
+                     {"swizzle_bytes", std::min<std::int64_t>(dim & -dim, 128)},
+                     {"q_stages", std::int64_t{2}},
+                     {"kv_stages", std::int64_t{dim > 128             ? 2
+                                                : !half && dim == 128 ? 4
+                                                                      : 3}},
+                     {"consumer_warps", std::int64_t{8}},
+                     {"producer_registers", std::int64_t{40}},
+                     {"consumer_registers", std::int64_t{232}}});
   }
 };
 INSTANTIATE_TEST_SUITE_P(HeadDim, EightBitWidths,
