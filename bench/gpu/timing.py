@@ -29,13 +29,18 @@ def time_row(run, count):
 
 def time_in_turns(runs, seconds):
     """{name: (short, sustained, in a row)} in milliseconds, the first two each the
-    median of at least 20 launches, the last of rows of as many launches as bursts."""
+    median of at least 20 launches, the last of rows of as many launches as bursts. Each
+    round begins with another one."""
     estimate = {name: statistics.median(time_launches(run, 3)) for name, run in runs.items()}
     short = {name: [] for name in runs}
     rows = {name: [] for name in runs}
     rounds = 5
-    for _ in range(rounds):
-        for name, run in runs.items():
+    names = list(runs)
+    for i in range(rounds):
+        # None always comes behind the same other one, whose power and memory it may feel.
+        first = i % len(names)
+        for name in names[first:] + names[:first]:
+            run = runs[name]
             time.sleep(0.05)
             burst = max(4, min(20, int(4 / estimate[name]))) if estimate[name] < 20 else 4
             short[name] += time_launches(run, burst)
