@@ -126,6 +126,12 @@ PreparedPlans::make(const std::shared_ptr<const MethodPlan> &plan,
     auto ready = prepareTuned(*plan, launch, kind, config, tuned);
     if (!ready.ok())
       return ready.status();
+    // Nobody would wait for rows that are selected, and set the counters back.
+    if (scope == PlanScope::SelectionOnly)
+      for (plan::ArgumentSource &source : ready->sources)
+        if (source.kind == plan::ArgumentSource::Kind::Progress &&
+            source.part == 1)
+          source = {};
     prepared.launches.push_back(*std::move(ready));
   }
   return std::make_shared<const PreparedPlan>(std::move(prepared));

@@ -258,8 +258,10 @@ void packArguments(const MethodPlan &plan, const LaunchInfo &info,
       packTensor(tensors.tickets(source.part), argument.rank, slot);
       break;
     case Source::Progress:
-      packTensor(problem.batch * problem.kvHeads <= kProgressCounters
-                     ? tensors.progress()
+      packTensor(problem.batch *
+                             (source.part ? problem.qHeads : problem.kvHeads) <=
+                         kProgressCounters / 2
+                     ? tensors.progress(source.part)
                      : TensorView(),
                  argument.rank, slot);
       break;

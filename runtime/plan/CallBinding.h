@@ -25,7 +25,7 @@ public:
   void reset(const MethodPlan &plan) {
     tensors_.assign(2 * plan.values.size(), TensorView());
     tickets_ = {};
-    progress_ = TensorView();
+    progress_ = {};
   }
   /// kCounters counters of the device (KernelSpec.h); null for none.
   void setCounters(void *counters) {
@@ -35,14 +35,19 @@ public:
     for (std::int64_t i = 0; i < kTicketCounters; ++i)
       tickets_[static_cast<std::size_t>(i)] =
           TensorView::contiguous(first + i, DataType::Int32, {1});
-    progress_ = TensorView::contiguous(first + kFirstProgressCounter,
-                                       DataType::Int32, {kProgressCounters});
+    for (std::int64_t i = 0; i < 2; ++i)
+      progress_[static_cast<std::size_t>(i)] = TensorView::contiguous(
+          first + kFirstProgressCounter + i * (kProgressCounters / 2),
+          DataType::Int32, {kProgressCounters / 2});
   }
   /// Of counter number `counter` < kTicketCounters.
   const TensorView &tickets(int counter) const {
     return tickets_[static_cast<std::size_t>(counter)];
   }
-  const TensorView &progress() const { return progress_; }
+  /// The counters "progress" (0) or "selected" (1), half of them each.
+  const TensorView &progress(int part) const {
+    return progress_[static_cast<std::size_t>(part)];
+  }
   TensorView &at(int value, int part = 0) {
     return tensors_[static_cast<std::size_t>(2 * value + part)];
   }
@@ -56,7 +61,7 @@ public:
 private:
   std::vector<TensorView> tensors_;
   std::array<TensorView, kTicketCounters> tickets_;
-  TensorView progress_;
+  std::array<TensorView, 2> progress_;
 };
 
 /// Sizes of v in eight bits: on the CPU those of v; on a GPU [batch, kvHeads,

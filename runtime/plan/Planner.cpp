@@ -155,6 +155,32 @@ ArgumentSource progressOf(const MethodPlan &plan, const PlanLaunch &launch) {
   return {ArgumentSource::Kind::Progress};
 }
 
+/// select_blocks counts its rows by head where the next launch attends to what
+/// it selects, and waits for it by head and leaves the counters at 0.
+ArgumentSource selectedOf(const MethodPlan &plan, const PlanLaunch &launch) {
+  if (launch.kernel != "select_blocks" && launch.kernel != "attention_fwd")
+    return {};
+  const auto select =
+      std::ranges::find(plan.launches, "select_blocks", &PlanLaunch::kernel);
+  if (select == plan.launches.end() || select + 1 == plan.launches.end() ||
+      select[1].kernel != "attention_fwd" || select->isCustom() ||
+      select[1].isCustom())
+    return {};
+  const PlanArgument *made = findArgument(*select, "indices");
+  const PlanArgument *read = findArgument(select[1], "indices");
+  if (!made || !read || made->value != read->value)
+    return {};
+  // Another launch of these kernels would not know of the counters.
+  const auto others =
+      std::ranges::count_if(plan.launches, [](const PlanLaunch &other) {
+        return other.kernel == "select_blocks" ||
+               other.kernel == "attention_fwd";
+      });
+  if (others != 2)
+    return {};
+  return {ArgumentSource::Kind::Progress, 0, 1};
+}
+
 /// The source of an argument that the launch does not list.
 Result<ArgumentSource> impliedSource(const MethodPlan &plan,
                                      const PlanLaunch &launch,
@@ -167,6 +193,9 @@ Result<ArgumentSource> impliedSource(const MethodPlan &plan,
   if (argument.kind == Argument::Tensor && argument.name == "progress" &&
       argument.rank == 1)
     return progressOf(plan, launch);
+  if (argument.kind == Argument::Tensor && argument.name == "selected" &&
+      argument.rank == 1)
+    return selectedOf(plan, launch);
   if (argument.kind == Argument::Tensor && argument.rank == 3 &&
       (argument.name == "k_values" || argument.name == "p_values"))
     return valuesByHead(plan, launch, argument);

@@ -50,8 +50,9 @@ struct ArgumentSource {
     Zero,         ///< 0: "k" or "p" of a method that does not use it
     Tickets,      ///< the device's counter "tickets" (`part` 0) or
                   ///< "key_tickets" (1), or absent without one
-    Progress, ///< the device's counters "progress", or absent without them or
-              ///< with fewer than the call has heads of k
+    Progress,     ///< the device's counters "progress" (`part` 0) or "selected"
+                  ///< (1), or absent without them or with fewer than the call
+                  ///< has heads of k (of q)
   };
   Kind kind = Kind::Absent;
   /// Index into MethodPlan::values.

@@ -86,7 +86,8 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
                            %v: !tile.global<4 x !elem>,
                            %indices: !tile.global<4 x i32>, %counts: !tile.global<3 x i32>,
                            %o: !tile.global<4 x !elem>, %lse: !tile.global<3 x f32>,
-                           %tickets: !tile.global<1 x i32>, %softmax_scale: f32)
+                           %tickets: !tile.global<1 x i32>, %selected: !tile.global<1 x i32>,
+                           %softmax_scale: f32)
     parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, tile_q, tile_kv,
                 key_box, boxes, swizzle_bytes, q_stages, k_stages, v_stages,
                 consumer_warps, producer_registers, consumer_registers]
@@ -133,9 +134,6 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
   %v_ring = tile.ring stages v_stages passed_by [consumer_warps] : !v_ring
   %start = tile.ring_start : !cursor
 
-  // The lists may be what the launch before this one selects.
-  tile.launch_wait
-
   // ---- scout: what to load -------------------------------------------------
   tile.role "scout" warps 1 registers producer_registers {
     %first, %end, %step = tile.programs : index, index, index
@@ -143,13 +141,37 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
     %box_i32 = arith.index_cast %key_box : index to i32
     %box_sizes = tile.splat %box_i32 : i32 -> !box_rows
 
+    // What the launch before writes: all, or each head's lists, from the last head
+    // to the first, as soon as they are selected.
+    %awaits = tile.is_present %selected : !tile.global<1 x i32>
+    %true = arith.constant true
+    %awaits_end = arith.xori %awaits, %true : i1
+    scf.if %awaits_end {
+      tile.launch_wait
+    }
+    %batches = tile.dim %q, 0 : !tile.global<4 x !elem>
+    %q_heads = tile.dim %q, 1 : !tile.global<4 x !elem>
+    %mask_rows = tile.dim %counts, 2 : !tile.global<3 x i32>
+    %head_tiles = arith.ceildivui %q_len, %tile_q : index
+
     %last:3 = scf.while (%program = %first, %row_at = %start, %first_box_at = %start)
         : (index, !cursor, !cursor) -> (index, !cursor, !cursor) {
       %is_program = arith.cmpi slt, %program, %end : index
       scf.condition(%is_program) %program, %row_at, %first_box_at : index, !cursor, !cursor
     } do {
     ^row(%program: index, %row_at: !cursor, %first_box_at: !cursor):
-      %batch, %head, %tile = tile.program_place %program : index, index, index
+      %batch_number, %head_number, %tile = tile.program_place %program : index, index, index
+      %batches_after = arith.addi %batch_number, %c1 : index
+      %batch_from_end = arith.subi %batches, %batches_after : index
+      %batch = arith.select %awaits, %batch_from_end, %batch_number : index
+      %heads_after = arith.addi %head_number, %c1 : index
+      %head_from_end = arith.subi %q_heads, %heads_after : index
+      %head = arith.select %awaits, %head_from_end, %head_number : index
+      scf.if %awaits {
+        %heads_before = arith.muli %batch, %q_heads : index
+        %counter = arith.addi %heads_before, %head : index
+        tile.await %selected[%counter] until %mask_rows by %head_tiles : !tile.global<1 x i32>
+      }
       %first_row = arith.muli %tile, %tile_q : index
       // The keys that the row's first query and its last one see end here.
       %after_first = arith.addi %first_row, %shift : index
@@ -231,6 +253,8 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
     %end_note = tile.ring_acquire %row_ring[%last#1] : !row_ring -> !row_note
     tile.store_note (%minus_one, %c0_i32, %c0_i32, %c0_i32), %end_note : !row_note
     tile.ring_commit %row_ring[%last#1] : !row_ring
+    // What comes after this launch comes after the one before, too.
+    tile.launch_wait
   }
 
   // ---- loader: q and k of each step, v of the step before ----------------------

@@ -56,7 +56,7 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
                            %k_values: !tile.global<3 x f32>, %p_values: !tile.global<3 x f32>,
                            %dense_first: index, %dense_end: index,
                            %dense_row_first: index, %dense_row_end: index,
-                           %progress: !tile.global<1 x i32>)
+                           %progress: !tile.global<1 x i32>, %selected: !tile.global<1 x i32>)
     parameters [head_dim, mask_block_q, mask_block_kv, causal, keep_diagonal, keep_first, has_dense,
                 tile_rows, member_rows, row_tile, team_members, team_warps, flag_rows, team_ctas]
     grid %pooled_q by tile_rows {
@@ -122,6 +122,9 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
   %q_view = tile.slice %pooled_q[%batch, %head] : !tile.global<4 x f32> -> !tile.view<2 x f32>
   %k_view = tile.slice %pooled_k[%batch, %kv_head] : !tile.global<4 x f32> -> !tile.view<2 x f32>
   %list_counts = tile.slice %counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
+  // Rows that are selected, for a launch that attends to heads as they are done.
+  %heads_before = arith.muli %batch, %q_heads : index
+  %counted_head = arith.addi %heads_before, %head : index
   tile.launch_next
   // The pooled rows of this head of k and of its heads of q.
   %batch_groups = arith.muli %batch, %kv_heads : index
@@ -637,8 +640,8 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
           %ranks = arith.addi %in_run, %olds : !run_i32
           %is_early = arith.cmpi slt, %ranks, %ties_all : !run_i32
           %early_ties = arith.andi %tied, %is_early : !run_i1
-          %selected = arith.ori %above, %early_ties : !run_i1
-          tile.row_store %selected, %flags[%local, %column] : !run_i1, !flags
+          %is_selected = arith.ori %above, %early_ties : !run_i1
+          tile.row_store %is_selected, %flags[%local, %column] : !run_i1, !flags
           %sum = arith.addi %old_ties, %here : i32
           scf.yield %sum : i32
         }
@@ -671,6 +674,7 @@ tile.kernel @select_blocks(%pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.gl
       %length_index = arith.index_cast %length : i32 to index
       tile.fill_rest %minus_one into %list[%length_index] : i32, !tile.view<1 x i32>
       tile.store_scalar %length, %list_counts[%row] : i32, !tile.view<1 x i32>
+      tile.signal %selected[%counted_head] by %c1 : !tile.global<1 x i32>
     }
   }
 }

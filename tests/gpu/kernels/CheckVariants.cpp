@@ -73,7 +73,8 @@ Arguments makeArguments(const Trial &trial, const DeviceTrial &device,
        {"indices", describePacked(device.indices, {b, h, n, trial.capacity})},
        {"counts", describePacked(device.counts, {b, h, n})},
        {"lse", describePacked(device.lse, {b, h, trial.q.length})},
-       {"tickets", describePacked(hasTickets ? device.tickets : 0, {1})}},
+       {"tickets", describePacked(hasTickets ? device.tickets : 0, {1})},
+       {"selected", describePacked(0, {1})}},
       {{"softmax_scale", trial.softmaxScale}}};
 }
 

@@ -44,8 +44,8 @@ HostKernelFunction findFunction(const std::string &entry,
   return code == "128x16" ? fakeAttention<128, 16> : fakeAttention<128, 64>;
 }
 
-/// Tensor maps of every tensor of the problem's type, the tickets that an
-/// attention on a device takes as its last argument, and the code's entry.
+/// Tensor maps of every tensor of the problem's type, the counters that kernels
+/// on a device take as their last arguments, and the code's entry.
 void makeDeviceKernel(const KernelSpec &spec, const std::string &prefix,
                       KernelArtifact &artifact) {
   LaunchInfo &launch = artifact.launch;
@@ -60,6 +60,9 @@ void makeDeviceKernel(const KernelSpec &spec, const std::string &prefix,
           {argument, std::get<DataType>(spec.parameters.at("elem")),
            sizeOf(spec, "tile_q"), 64, 128});
   }
+  if (spec.kernel == "attention_fwd" || spec.kernel == "select_blocks")
+    launch.arguments.push_back(
+        {"selected", KernelArgument::Kind::Tensor, 1, launch.slotCount()});
   artifact.code = prefix + "// entry " + launch.entryName + " " +
                   std::to_string(8 * launch.slotCount());
   for (std::size_t i = 0; i < launch.tensorMaps.size(); ++i)

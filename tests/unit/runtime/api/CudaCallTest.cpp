@@ -350,6 +350,34 @@ TEST_F(CudaCallTest, ClearsTheCountersOfACallThatFails) {
   EXPECT_EQ(counters[kFirstProgressCounter], 0);
 }
 
+// Attention waits for the rows that selection counts, and clears the counters;
+// a selection alone, and an attention with lists, count nothing.
+TEST_F(CudaCallTest, CountsSelectedRowsForTheAttentionBehind) {
+  addSelection();
+  fake_.onLaunch = nullptr;
+  auto counterOf = [&](const FakeLaunch &launch) {
+    std::int64_t address = 0; // of the last argument: data, size, stride
+    std::memcpy(&address,
+                launch.parameters[0].data() + launch.parameters[0].size() - 24,
+                8);
+    return address;
+  };
+  config_.method = "spargeattention2";
+  ASSERT_EQ(run().message(), "");
+  ASSERT_EQ(fake_.launches.size(), 3u);
+  EXPECT_EQ(fake_.launches[1].entry, "select_blocks");
+  EXPECT_NE(counterOf(fake_.launches[1]), 0);
+  EXPECT_EQ(counterOf(fake_.launches[1]), counterOf(fake_.launches[2]));
+  ASSERT_EQ(engine_->selectBlocks(q_, k_, config_).status().message(), "");
+  ASSERT_EQ(fake_.launches.size(), 5u);
+  EXPECT_EQ(fake_.launches[4].entry, "select_blocks");
+  EXPECT_EQ(counterOf(fake_.launches[4]), 0);
+  config_.method = "dense";
+  ASSERT_EQ(run().message(), "");
+  ASSERT_EQ(fake_.launches.size(), 6u);
+  EXPECT_EQ(counterOf(fake_.launches[5]), 0);
+}
+
 TEST_F(CudaCallTest, ReservesTheWorkspaceOfASelection) {
   addSelection();
   fake_.onLaunch = nullptr; // the launches are looked at, not run

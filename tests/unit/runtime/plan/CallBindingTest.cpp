@@ -218,29 +218,40 @@ TEST(CallBinding, PacksTheDevicesTicketsWhereItHasSome) {
   }
 }
 
-// A counter for each head of k; with more heads than counters none at all.
+// A counter for each head of k, behind half of them one for each head of q;
+// with more heads than counters none at all.
 TEST(CallBinding, PacksTheCountersOfProgressWhereTheySuffice) {
+  constexpr std::int64_t kHalf = kProgressCounters / 2;
   const MethodPlan plan = unit::selectingPlan();
   ValueTensors tensors;
   tensors.reset(plan);
   std::vector<std::int32_t> counters(kCounters);
   tensors.setCounters(counters.data());
-  LaunchInfo info = unit::poolInfo(64);
-  info.arguments.push_back(
-      {"progress", KernelArgument::Kind::Tensor, 1, info.slotCount()});
+  const LaunchInfo info = unit::poolInfo(64);
   auto sources = bindArguments(plan, plan.launches[0], info);
   ASSERT_TRUE(sources.ok());
-  AttentionProblem problem = exampleProblem();
-  for (bool suffice : {true, false}) {
-    problem.batch = suffice ? 2 : kProgressCounters;
-    problem.kvHeads = suffice ? kProgressCounters / 2 : 2;
-    std::vector<std::int64_t> slots(static_cast<std::size_t>(info.slotCount()),
-                                    -77);
-    packArguments(plan, info, *sources, problem, tensors, slots.data());
-    void *first = suffice ? counters.data() + kFirstProgressCounter : nullptr;
-    const std::vector<std::int64_t> expected{
-        addressOf(first), suffice ? kProgressCounters : 0, suffice};
-    EXPECT_EQ(std::vector(slots.end() - 3, slots.end()), expected);
+  for (int part : {0, 1}) {
+    LaunchInfo counting = info;
+    counting.arguments.push_back({part ? "selected" : "progress",
+                                  KernelArgument::Kind::Tensor, 1,
+                                  info.slotCount()});
+    std::vector<ArgumentSource> all = *sources;
+    all.push_back({ArgumentSource::Kind::Progress, 0, part});
+    for (bool suffice : {true, false}) {
+      AttentionProblem problem = exampleProblem();
+      problem.batch = 2;
+      problem.kvHeads = part == 0 && suffice ? kHalf / 2 : kHalf;
+      problem.qHeads = part == 1 && suffice ? kHalf / 2 : kHalf;
+      std::vector<std::int64_t> slots(
+          static_cast<std::size_t>(counting.slotCount()), -77);
+      packArguments(plan, counting, all, problem, tensors, slots.data());
+      void *first = suffice
+                        ? counters.data() + kFirstProgressCounter + part * kHalf
+                        : nullptr;
+      const std::vector<std::int64_t> expected{addressOf(first),
+                                               suffice ? kHalf : 0, suffice};
+      EXPECT_EQ(std::vector(slots.end() - 3, slots.end()), expected);
+    }
   }
 }
 

@@ -348,6 +348,40 @@ TEST(Planner, CountsProgressForSelectBlocksAlone) {
   EXPECT_EQ(kindOf(twice, "progress"), Source::Absent);
 }
 
+// Only where the very next launch attends to what is selected, and no other
+// does.
+TEST(Planner, CountsSelectedRowsForTheNextLaunch) {
+  auto kindOf = [](const MethodPlan &plan, std::size_t launch) {
+    PlanLaunch alone = plan.launches[launch];
+    alone.arguments.clear();
+    LaunchInfo info;
+    info.arguments.push_back({"selected", KernelArgument::Kind::Tensor, 1, 0});
+    auto sources = bindArguments(plan, alone, info);
+    if (!sources.ok())
+      return Source::Zero;
+    EXPECT_EQ(sources->back().part, sources->back().kind == Source::Progress);
+    return sources->back().kind;
+  };
+  const MethodPlan plan = unit::selectingPlan();
+  ASSERT_EQ(plan.launches.size(), 3u);
+  EXPECT_EQ(kindOf(plan, 0), Source::Absent);
+  EXPECT_EQ(kindOf(plan, 1), Source::Progress);
+  EXPECT_EQ(kindOf(plan, 2), Source::Progress);
+  EXPECT_EQ(kindOf(unit::densePlan(), 0), Source::Absent);
+  EXPECT_EQ(kindOf(unit::blockSparsePlan(), 0), Source::Absent);
+  for (std::size_t launch : {std::size_t{1}, std::size_t{2}}) {
+    MethodPlan between = plan;
+    between.launches.insert(between.launches.begin() + 2, plan.launches[0]);
+    EXPECT_EQ(kindOf(between, launch == 1 ? 1 : 3), Source::Absent);
+    MethodPlan twice = plan;
+    twice.launches.push_back(plan.launches[2]);
+    EXPECT_EQ(kindOf(twice, launch), Source::Absent);
+    MethodPlan eightBits = plan;
+    eightBits.launches[2].kernel = "attention_fwd_fp8";
+    EXPECT_EQ(kindOf(eightBits, launch), Source::Absent);
+  }
+}
+
 TEST(Planner, BindsTheDenseBlocksOfACall) {
   MethodPlan plan = unit::selectingPlan();
   LaunchInfo info = unit::selectBlocksInfo(16);
