@@ -40,16 +40,18 @@ std::int64_t blocksTogether(std::int64_t block) {
 
 /// Selection in kernels/sm90, by what was fastest in
 /// bench/results/2026-11-30-h200-selection.md. A CTA keeps the scores of a few
-/// rows in shared memory, and a cluster reads k once for all of its rows. At
-/// head dimension 128 that is eight small CTAs, of four warps with a row each.
-/// Elsewhere eight spill (96), so four. The CTAs of a multiprocessor share its
-/// registers, unless the halves of long head dimensions need more. Pooling
+/// rows in shared memory, and a cluster reads k once for all of its rows: four
+/// CTAs of eight warps with a row each. Those that wait for the last heads then
+/// stand on few multiprocessors, and attention starts on the others. Narrow
+/// blocks at head dimension 128 take eight small CTAs, of four warps, for their
+/// long rows; elsewhere eight spill (96). The CTAs of a multiprocessor share
+/// its registers, unless the halves of long head dimensions need more. Pooling
 /// takes half of the four CTAs that fit.
 Tuning sm90SelectionTuning(const ProblemClass &kind) {
   const bool isUsual = kind.headDim == 128;
-  const bool isSmall = isUsual && !kind.longRows;
-  const std::int64_t members =
-      isUsual && (isSmall || kind.maskBlockKv < 64) ? 8 : 4;
+  const bool isNarrow = isUsual && kind.maskBlockKv < 64;
+  const bool isSmall = isNarrow && !kind.longRows;
+  const std::int64_t members = isNarrow ? 8 : 4;
   const std::int64_t rows = kind.longRows ? 2 : isSmall ? 4 : 8;
   // With more, float16 and other head dimensions spill. Narrow blocks make
   // selection the longer of the two and its long rows take all shared memory,
