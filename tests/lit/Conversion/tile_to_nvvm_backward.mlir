@@ -177,8 +177,8 @@ tile.kernel @streams(%x: !tile.global<4 x bf16>, %y: !tile.global<4 x bf16>, %l:
 // CHECK: st.global.b32
 // CHECK: red.release.gpu.global.add.u32
 // CHECK: griddepcontrol.wait;
-// CHECK: ld.relaxed.gpu.global.u32 v
-// CHECK: atom.acq_rel.gpu.global.add.u32 v
+// CHECK: ld.acquire.gpu.global.u32 v
+// CHECK: red.relaxed.gpu.global.inc.u32
 // CHECK-NOT: nvvm.barrier0
 // CHECK: nvvm.bar.warp.sync
 tile.kernel @sums(%x: !tile.global<4 x bf16>, %l: !tile.global<1 x f32>, %c: !tile.global<1 x i32>) parameters [n] grid %x by n {

@@ -168,10 +168,10 @@ tile.kernel @floats(%x: !tile.global<4 x bf16>, %y: !tile.global<4 x f32>, %z: !
 // CHECK: red.release.gpu.global.add.u32
 // CHECK: scf.if
 // CHECK: scf.if
-// CHECK: ld.relaxed.gpu.global.u32
+// CHECK: ld.acquire.gpu.global.u32
 // CHECK-SAME: nanosleep
-// CHECK-SAME: atom.acq_rel.gpu.global.add.u32
-// CHECK-SAME: st.relaxed.gpu.global.u32
+// CHECK-SAME: ld.relaxed.gpu.global.u32
+// CHECK-SAME: red.relaxed.gpu.global.inc.u32
 // CHECK: } else {
 // CHECK-NEXT: griddepcontrol.wait;
 // CHECK: nvvm.barrier0

@@ -141,8 +141,9 @@ LogicalResult NvvmEmitter::emit(tile::SignalOp op) {
 }
 
 /// One thread of the team (of a role: of the warp) asks and then says that it
-/// has; the others wait for it. Only the last access acquires: each time, the
-/// L1 cache is emptied.
+/// has, which the last one's request makes 0 and none waits for; the others
+/// wait for that thread. It acquires at first and when it has waited: each
+/// time, the L1 cache is emptied.
 LogicalResult NvvmEmitter::emit(tile::AwaitOp op) {
   Location loc = p_.location();
   const Global &counter = globals_[op.getCounter()];
@@ -162,14 +163,15 @@ LogicalResult NvvmEmitter::emit(tile::AwaitOp op) {
       programs = p_.mul(programs, members());
     Value last = p_.add(p_.add(count, programs), -1);
     p_.ptx("{ .reg .pred p; .reg .u32 v;\n"
-           "again: ld.relaxed.gpu.global.u32 v, [$0];\n"
+           "again: ld.acquire.gpu.global.u32 v, [$0];\n"
            "setp.ge.u32 p, v, $1;\n"
            "@p bra there;\n"
-           "nanosleep.u32 64;\n"
-           "bra again;\n"
-           "there: atom.acq_rel.gpu.global.add.u32 v, [$0], 1;\n"
-           "setp.eq.u32 p, v, $2;\n"
-           "@p st.relaxed.gpu.global.u32 [$0], 0; }",
+           "asleep: nanosleep.u32 64;\n"
+           "ld.relaxed.gpu.global.u32 v, [$0];\n"
+           "setp.ge.u32 p, v, $1;\n"
+           "@p bra again;\n"
+           "bra asleep;\n"
+           "there: red.relaxed.gpu.global.inc.u32 [$0], $2; }",
            "l,r,r,~{memory}", {place, count, last});
     b_.setInsertionPointToStart(branch.elseBlock());
     p_.ptx("griddepcontrol.wait;", "~{memory}", {});
