@@ -26,7 +26,7 @@ makeMethod(std::string name, std::string fileName, std::string text) {
       std::move(name), std::move(fileName), std::move(text), digest});
 }
 
-Status cannotRead(const std::string &path, const char *reason) {
+Status cannotRead(const std::string &path, const std::string &reason) {
   return Status(ErrorCode::IoError,
                 fmt::format("config.method: cannot read {}: {}", path, reason));
 }
@@ -83,6 +83,10 @@ MethodLibrary::Found MethodLibrary::findFile(const std::string &path) {
     return cannotRead(path, std::strerror(errno));
   if (!S_ISREG(info.st_mode))
     return cannotRead(path, "not a regular file");
+  constexpr std::int64_t kMostBytes = 1 << 20;
+  if (info.st_size > kMostBytes)
+    return cannotRead(path, fmt::format("expected at most {} bytes, got {}",
+                                        kMostBytes, info.st_size));
   FileStamp stamp{info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec,
                   info.st_mtim.tv_nsec};
   {

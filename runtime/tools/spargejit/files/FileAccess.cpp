@@ -60,6 +60,21 @@ Status InputFile::readAt(std::uint64_t offset, void *into,
                 fmt::format("{}: ended while it was read", path_));
 }
 
+Result<std::string> readTextFile(const std::string &path) {
+  Result<InputFile> file = InputFile::open(path);
+  if (!file)
+    return file.status();
+  constexpr std::uint64_t kMostBytes = 1 << 20;
+  if (file->size() > kMostBytes)
+    return Status(ErrorCode::IoError,
+                  fmt::format("{}: expected at most {} bytes, got {}", path,
+                              kMostBytes, file->size()));
+  std::string text(static_cast<std::size_t>(file->size()), ' ');
+  if (Status status = file->readAt(0, text.data(), text.size()); !status)
+    return status;
+  return text;
+}
+
 Result<OutputFile> OutputFile::create(const std::string &path) {
   OutputFile result;
   result.path_ = path;

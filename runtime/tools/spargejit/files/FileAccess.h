@@ -37,6 +37,10 @@ private:
   std::unique_ptr<std::FILE, Close> file_;
 };
 
+/// A text, of a kernel or a user's stage. IoError also for one of more than
+/// 1 MiB, which is some other file.
+Result<std::string> readTextFile(const std::string &path);
+
 /// A file that appears under its name when commit() succeeds. A path that is
 /// already something else than a regular file (a device, a pipe, a link) is
 /// written in place instead.

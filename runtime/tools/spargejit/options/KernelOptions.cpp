@@ -167,16 +167,13 @@ std::string nameOf(std::string_view path) {
 }
 
 Result<KernelSource> readKernelFile(const std::string &path) {
-  Result<files::InputFile> file = files::InputFile::open(path);
-  if (!file)
-    return file.status();
+  Result<std::string> text = files::readTextFile(path);
+  if (!text)
+    return text.status();
   KernelSource source;
   source.kernel = std::filesystem::path(path).stem().string();
   source.fileName = path;
-  source.text.resize(static_cast<std::size_t>(file->size()));
-  if (Status status = file->readAt(0, source.text.data(), source.text.size());
-      !status)
-    return status;
+  source.text = *std::move(text);
   return source;
 }
 

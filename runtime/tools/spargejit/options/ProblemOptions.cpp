@@ -225,18 +225,14 @@ void checkCustomSource(const ProblemOptions &options, const MethodPlan &plan) {
 
 /// The whole file; a text without a character is an error.
 Result<std::string> readSource(const std::string &path) {
-  auto file = files::InputFile::open(path);
-  if (!file)
-    return Status(file.status()).withContext("--custom-source");
-  constexpr std::uint64_t kMaxBytes = 1 << 20;
-  if (file->size() == 0 || file->size() > kMaxBytes)
+  auto text = files::readTextFile(path);
+  if (!text)
+    return Status(text.status()).withContext("--custom-source");
+  if (text->empty())
     return Status(ErrorCode::InvalidArgument,
-                  fmt::format("--custom-source: {}: expected a text of 1 to {} "
-                              "bytes, got {}",
-                              path, kMaxBytes, file->size()));
-  std::string text(file->size(), ' ');
-  if (Status status = file->readAt(0, text.data(), text.size()); !status)
-    return Status(status).withContext("--custom-source");
+                  fmt::format("--custom-source: {}: expected a text, got an "
+                              "empty file",
+                              path));
   return text;
 }
 

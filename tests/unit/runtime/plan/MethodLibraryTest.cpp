@@ -125,6 +125,15 @@ TEST_F(MethodLibraryOfFiles, TellsWhyAFileCannotBeRead) {
   ASSERT_FALSE(folder.ok());
   EXPECT_NE(folder.status().message().find("not a regular file"),
             std::string::npos);
+  // A terabyte of nothing: no disk, and no memory that would hold it.
+  path = write("large.mlir", "");
+  std::filesystem::resize_file(path, 1ULL << 40);
+  auto large = library_.find(path);
+  ASSERT_FALSE(large.ok());
+  EXPECT_EQ(large.status().code(), ErrorCode::IoError);
+  EXPECT_EQ(large.status().message(),
+            "config.method: cannot read " + path +
+                ": expected at most 1048576 bytes, got 1099511627776");
 }
 
 } // namespace
