@@ -307,11 +307,11 @@ TEST_F(AttentionCall, RunsOnAnotherDeviceThanTheCurrentOne) {
   EXPECT_EQ(bytes, dense.o);
 }
 
-// The least of three: where others use the processor too, one takes a fifth
+// The median of three: where others use the processor too, one takes a fifth
 // longer than the next.
 TEST_F(AttentionCall, ColdCallTakesHalfASecond) {
   Random random = randomForTest();
-  double least = 1e9;
+  std::vector<double> times;
   for (std::int64_t headDim : {120, 104, 112}) { // of no other test
     AttentionCase shape = kShape;
     shape.headDim = headDim;
@@ -327,9 +327,10 @@ TEST_F(AttentionCall, ColdCallTakesHalfASecond) {
     std::printf("cold prepare: %.3f s, of which to PTX %.3f s\n", seconds,
                 (counters().compileMilliseconds - before.compileMilliseconds) /
                     1e3);
-    least = std::min(least, seconds);
+    times.push_back(seconds);
   }
-  EXPECT_LT(least, 0.5);
+  std::nth_element(times.begin(), times.begin() + 1, times.end());
+  EXPECT_LT(times[1], 0.5);
 }
 
 TEST_F(AttentionCall, WarmCallTakesFiveMicrosecondsOfTheHost) {
