@@ -92,8 +92,8 @@ struct TensorMap {
 /// int32 counters in memory of a GPU, 0 between launches on its stream. The
 /// first is the kernel argument "tickets", with which CTAs share a launch's
 /// work out, and the second "key_tickets", for a launch that runs beside one
-/// with tickets; those after kFirstProgressCounter are "progress", by which a
-/// launch says how far it is to the next.
+/// with tickets; those after kFirstProgressCounter are "progress" and, behind
+/// half of them, "selected": how far a launch is, for the next.
 inline constexpr std::int64_t kTicketCounters = 2;
 inline constexpr std::int64_t kFirstProgressCounter = 16;
 inline constexpr std::int64_t kProgressCounters = 1024;

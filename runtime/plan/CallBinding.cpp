@@ -260,7 +260,7 @@ void packArguments(const MethodPlan &plan, const LaunchInfo &info,
     case Source::Progress:
       packTensor(problem.batch *
                              (source.part ? problem.qHeads : problem.kvHeads) <=
-                         kProgressCounters / 2
+                         ValueTensors::kMostHeads
                      ? tensors.progress(source.part)
                      : TensorView(),
                  argument.rank, slot);

@@ -21,6 +21,9 @@ namespace spargejit::plan {
 /// where the call brings its values by head: float32 [batch, qHeads, 1].
 class ValueTensors {
 public:
+  /// Heads of all batches that "progress" and "selected" have a counter for.
+  static constexpr std::int64_t kMostHeads = kProgressCounters / 2;
+
   /// Makes room for the plan's values, all absent.
   void reset(const MethodPlan &plan) {
     tensors_.assign(2 * plan.values.size(), TensorView());
@@ -36,15 +39,15 @@ public:
       tickets_[static_cast<std::size_t>(i)] =
           TensorView::contiguous(first + i, DataType::Int32, {1});
     for (std::int64_t i = 0; i < 2; ++i)
-      progress_[static_cast<std::size_t>(i)] = TensorView::contiguous(
-          first + kFirstProgressCounter + i * (kProgressCounters / 2),
-          DataType::Int32, {kProgressCounters / 2});
+      progress_[static_cast<std::size_t>(i)] =
+          TensorView::contiguous(first + kFirstProgressCounter + i * kMostHeads,
+                                 DataType::Int32, {kMostHeads});
   }
   /// Of counter number `counter` < kTicketCounters.
   const TensorView &tickets(int counter) const {
     return tickets_[static_cast<std::size_t>(counter)];
   }
-  /// The counters "progress" (0) or "selected" (1), half of them each.
+  /// The counters "progress" (0) or "selected" (1), kMostHeads each.
   const TensorView &progress(int part) const {
     return progress_[static_cast<std::size_t>(part)];
   }
