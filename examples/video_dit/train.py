@@ -157,8 +157,8 @@ def table(results):
     for name in results[0]:
         mean = {key: sum(seed[name][key] for seed in results) / len(results) for key in results[0][name]}
         errors = [seed[name]["velocity_error"] for seed in results]
-        by_rank = sorted({seed[name]["by_rank"] for seed in results})
-        lines.append(f"| {name} | {', '.join(f'{100 * k:.2g} %' for k in by_rank)} | {100 * mean['density']:.1f} % | {mean['attention_error']:.3f} "
+        by_rank = ", ".join(f"{100 * k:.2g} %" for k in sorted({seed[name]["by_rank"] for seed in results}))
+        lines.append(f"| {name} | {by_rank} | {100 * mean['density']:.1f} % | {mean['attention_error']:.3f} "
                      f"| {mean['velocity_error']:.4f} | {min(errors):.4f} to {max(errors):.4f} |")
     return "\n".join(lines)
 
