@@ -15,7 +15,10 @@ namespace {
 
 constexpr int64_t kStepBytes = 32; // of one wgmma along k
 constexpr int64_t kWarpgroupRows = 64;
-constexpr int64_t kSwizzleRows = 8; // rows after which a swizzle repeats
+constexpr int64_t kSwizzleRows = 8;   // rows after which a swizzle repeats
+constexpr int64_t kPieceColumns = 64; // that `within` leaves out together
+constexpr const char *kFence = "wgmma.fence.sync.aligned; ";
+constexpr const char *kCommit = "wgmma.commit_group.sync.aligned; ";
 
 /// What a matrix descriptor says beside its start address (PTX ISA 8.0,
 /// "Matrix-descriptor format"), and how the start moves with k.
@@ -117,10 +120,78 @@ Value descriptorStart(PtxBuilder &p, Value address,
   return p.add(p.divide(address, 16), descriptor.low());
 }
 
+/// The steps of a dot; of one that is `within` operand `end`, as few as that
+/// needs. Each number of steps is a chain of its own behind a branch: of one
+/// chain with steps left out the assembler makes several groups, and waits for
+/// all of them.
+std::string chainText(ArrayRef<std::string> steps, int64_t stepColumns,
+                      std::optional<int64_t> end) {
+  auto chain = [&](size_t count) {
+    return kFence + llvm::join(steps.take_front(count), "") + kCommit;
+  };
+  if (!end)
+    return chain(steps.size());
+  auto perPiece = static_cast<size_t>(kPieceColumns / stepColumns);
+  size_t last = (steps.size() - 1) / perPiece;
+  std::string branches, chains;
+  for (size_t i = last; i > 0; --i) {
+    std::string name = "longer" + std::to_string(i);
+    branches += "setp.gt.s32 more, $" + std::to_string(*end) + ", " +
+                std::to_string(static_cast<int64_t>(i) * kPieceColumns) +
+                "; @more bra.uni " + name + "; ";
+    chains = "bra.uni issued; " + name + ": " +
+             chain(std::min((i + 1) * perPiece, steps.size())) + chains;
+  }
+  return branches + chain(std::min(perPiece, steps.size())) + chains +
+         "issued: ";
+}
+
 StringRef elementName(Type element) {
   return isa<Float8E4M3FNType>(element) ? "e4m3"
          : element.isBF16()             ? "bf16"
                                         : "f16";
+}
+
+/// Numbers of an asynchronous dot's operands, of which a may have several.
+struct DotPlaces {
+  int64_t results = 0, a = 0, b = 0;
+};
+
+/// A dot's wgmma instructions; `a` where that lies in shared memory.
+SmallVector<std::string> stepTexts(tile::DotAsyncOp op, const SharedMatrix &b,
+                                   const std::optional<LeftSlot> &a,
+                                   DotPlaces place) {
+  Descriptor bDescriptor(b, op.getTransposed());
+  auto type = op.getType().getTensor();
+  bool isFloat = type.getElementType().isF32();
+  std::string name = elementName(op.getB().getType().getElementType()).str();
+  int64_t stepColumns = kStepBytes / b.elementBytes;
+  int64_t steps =
+      llvm::divideCeil(op.getTransposed() ? b.columns : b.rows, stepColumns);
+  std::string kind = std::to_string(type.getDimSize(1)) + "k" +
+                     std::to_string(stepColumns) +
+                     (isFloat ? ".f32." : ".f16.") + name + "." + name + " ";
+  SmallVector<std::string> texts;
+  for (int64_t step = 0; step < steps; ++step) {
+    bool adds = op.getAccumulator() || step > 0;
+    std::string &text = texts.emplace_back();
+    text += std::string("setp.ne.b32 add, ") + (adds ? "1" : "0") + ", 0; ";
+    std::string left = "left", majors = op.getTransposed() ? ", 0" : ", 1";
+    if (!a) {
+      left = operandList(place.a + 4 * step, 4);
+    } else {
+      text += descriptorText("left", place.a, *a, a->offset(step));
+      majors = a->major() + majors;
+    }
+    if (b.elementBytes == 1) // along k alone
+      majors.clear();
+    text +=
+        descriptorText("right", place.b, bDescriptor, bDescriptor.offset(step));
+    text += "wgmma.mma_async.sync.aligned.m64n" + kind +
+            operandList(0, place.results) + ", " + left + ", right, add, 1, 1" +
+            majors + "; ";
+  }
+  return texts;
 }
 
 } // namespace
@@ -185,34 +256,24 @@ LogicalResult NvvmEmitter::emit(tile::DotAsyncOp op) {
   int64_t bOperand = count + static_cast<int64_t>(operands.size());
   operands.push_back(
       descriptorStart(p_, slots_[op.getB()].address, bDescriptor));
+  std::optional<int64_t> endOperand;
+  APInt end;
+  bool isWhole = op.getWithin() &&
+                 matchPattern(op.getWithin(), m_ConstantInt(&end)) &&
+                 end.sge(inner);
+  if (op.getWithin() && !isWhole) {
+    endOperand = bOperand + 1;
+    operands.push_back(scalar(op.getWithin()));
+    constraints += "r,";
+  }
   constraints += "r,~{memory}";
 
-  std::string name = elementName(op.getB().getType().getElementType()).str();
-  std::string text = "{ .reg .pred add; .reg .b32 low; .reg .b64 left, right; "
-                     "wgmma.fence.sync.aligned; ";
-  int64_t stepColumns = kStepBytes / b.elementBytes;
-  int64_t steps = llvm::divideCeil(inner, stepColumns);
-  std::string kind =
-      std::to_string(type.getDimSize(1)) + "k" + std::to_string(stepColumns) +
-      (sum.isF32() ? ".f32." : ".f16.") + name + "." + name + " ";
-  for (int64_t step = 0; step < steps; ++step) {
-    bool adds = op.getAccumulator() || step > 0;
-    text += std::string("setp.ne.b32 add, ") + (adds ? "1" : "0") + ", 0; ";
-    std::string left = "left", majors = op.getTransposed() ? ", 0" : ", 1";
-    if (inRegisters) {
-      left = operandList(firstOfA + 4 * step, 4);
-    } else {
-      text += descriptorText("left", firstOfA, *a, a->offset(step));
-      majors = a->major() + majors;
-    }
-    if (b.elementBytes == 1) // along k alone
-      majors.clear();
-    text += descriptorText("right", bOperand, bDescriptor,
-                           bDescriptor.offset(step));
-    text += "wgmma.mma_async.sync.aligned.m64n" + kind + operandList(0, count) +
-            ", " + left + ", right, add, 1, 1" + majors + "; ";
-  }
-  text += "wgmma.commit_group.sync.aligned; }";
+  SmallVector<std::string> steps =
+      stepTexts(op, b, a, {count, firstOfA, bOperand});
+  std::string text = "{ .reg .pred add, more; .reg .b32 low; .reg .b64 left, "
+                     "right; " +
+                     chainText(steps, kStepBytes / b.elementBytes, endOperand) +
+                     "}";
   tiles_[op.getResult()] = {
       Held::Matrix,
       p_.ptx(text, constraints, operands, SmallVector<Type>(count, sum))};

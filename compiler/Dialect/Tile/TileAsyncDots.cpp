@@ -81,6 +81,10 @@ LogicalResult DotAsyncOp::verify() {
     return emitOpError() << "expects an accumulator of " << result << ", got "
                          << settled(getAccumulator().getType());
   bool inRegisters = isa<RankedTensorType>(getA().getType());
+  if (getWithin() && !inRegisters) // C9
+    return emitOpError() << "expects a in registers where it is within some "
+                            "columns, got "
+                         << getA().getType();
   bool isByte =
       a.element.isIntOrFloat() && a.element.getIntOrFloatBitWidth() == 8;
   if (isByte && (!isa<Float8E4M3FNType>(a.element) || !getTransposed() ||

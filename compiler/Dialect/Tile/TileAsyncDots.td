@@ -7,7 +7,7 @@
 include "compiler/Dialect/Tile/TileTypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def Tile_DotAsyncOp : Tile_Op<"dot_async"> {
+def Tile_DotAsyncOp : Tile_Op<"dot_async", [AttrSizedOperandSegments]> {
   let summary = "Starts a matrix product on the tensor core";
   let description = [{
     result = a · b (+ accumulator), or a · bᵀ with `transposed`; sums in the
@@ -23,6 +23,9 @@ def Tile_DotAsyncOp : Tile_Op<"dot_async"> {
     With `stacked`, a is the transpose of a K x M matrix as a stack (TileStacks.td), in
     shared memory as 16 x (K / 16) M.
 
+    Columns of a from `within` on, which is the same for all threads, are zeros: those
+    beyond the next multiple of 64 are left out.
+
     C1: a is a rank-2 tensor or shared tile, b a rank-2 shared tile.
     C2: a is M x K, b is K x N (N x K with `transposed`), the result M x N.
     C3: a and b have the same element type.
@@ -33,13 +36,15 @@ def Tile_DotAsyncOp : Tile_Op<"dot_async"> {
     C7: the result is f32, or f16 where the elements are f16 or of 8 bits.
     C8: a stacked a is in shared memory, of 16-bit elements once fixed, in panels of
         16 bytes, and b is not transposed.
+    C9: `within` needs a in registers.
   }];
   let arguments = (ins AnyTypeOf<[AnyRankedTensor, Tile_SharedType]>:$a, Tile_SharedType:$b,
-                       UnitAttr:$stacked, UnitAttr:$transposed,
+                       UnitAttr:$stacked, UnitAttr:$transposed, Optional<Index>:$within,
                        Optional<AnyTypeOf<[AnyRankedTensor, Tile_PendingType]>>:$accumulator);
   let results = (outs Tile_PendingType:$result);
   let assemblyFormat = [{
-    $a (`stacked` $stacked^)? `,` $b (`transposed` $transposed^)? (`onto` $accumulator^ `:` qualified(type($accumulator)))? attr-dict
+    $a (`stacked` $stacked^)? `,` $b (`transposed` $transposed^)? (`within` $within^)?
+    (`onto` $accumulator^ `:` qualified(type($accumulator)))? attr-dict
     `:` qualified(type($a)) `,` qualified(type($b)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;

@@ -23,6 +23,7 @@
 // CHECK: %[[P:.*]] = tile.convert %[[S1]] : tensor<?x?xf32, #tile.sizes<m, n>> -> tensor<?x?x!tile.element<"elem">, #tile.sizes<m, n>>
 // CHECK: %[[O:.*]] = tile.dot_async %[[P]], %[[SLOT]]#1 onto %{{.*}} : tensor<?x?xf32, #tile.sizes<m, d>> :
 // CHECK: %[[O2:.*]] = tile.dot_async %[[P]], %[[SLOT]]#1 onto %[[O]] : !tile.pending<tensor<?x?xf32, #tile.sizes<m, d>>> :
+// CHECK: tile.dot_async %[[P]], %[[SLOT]]#1 within %{{.*}} onto %{{.*}} : tensor<?x?xf32, #tile.sizes<m, d>> :
 // CHECK: tile.dot_wait 1(%[[O2]], %[[S1]] : !tile.pending<tensor<?x?xf32, #tile.sizes<m, d>>>, tensor<?x?xf32, #tile.sizes<m, n>>) after %[[SUM]] : tensor<?x?xf32, #tile.sizes<m, 4>> ->
 // CHECK: tile.warp_any %{{.*}} : tensor<?xi1, #tile.sizes<m>>
 // CHECK: tile.any %{{.*}} : tensor<2xi1>
@@ -41,6 +42,8 @@ tile.kernel @dots(%x: !tile.global<4 x !elem>) parameters [elem, m, n, d] grid %
     %weights = tile.convert %scores : !scores -> !weights
     %o = tile.dot_async %weights, %kv onto %no_output : !output : !weights, !kv_slot -> !tile.pending<!output>
     %more = tile.dot_async %weights, %kv onto %o : !tile.pending<!output> : !weights, !kv_slot -> !tile.pending<!output>
+    %n = tile.parameter "n" : index
+    %short = tile.dot_async %weights, %kv within %n onto %no_output : !output : !weights, !kv_slot -> !tile.pending<!output>
     %output, %held = tile.dot_wait 1 (%more, %scores : !tile.pending<!output>, !scores) after %sum : !parts -> !output, !scores
     %changed = tile.splat %true : i1 -> tensor<?xi1, #tile.sizes<m>>
     %changes = tile.warp_any %changed : tensor<?xi1, #tile.sizes<m>>

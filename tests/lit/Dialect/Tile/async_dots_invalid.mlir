@@ -355,3 +355,19 @@ tile.kernel @warp_dot_c3_role(%x: !tile.global<4 x bf16>) parameters [n] grid %x
     %s = tile.warp_dot %slot, %slot : !slot, !slot -> tensor<64x64xf32>
   }
 }
+
+// -----
+
+!slot = !tile.shared<64 x 64 x bf16, swizzle 128>
+!ring = !tile.ring<!slot>
+!scores = tensor<64x64xf32>
+tile.kernel @dot_async_c9_within(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %end = tile.parameter "n" : index
+  %ring = tile.ring stages 2 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %slot = tile.ring_wait %ring[%at] : !ring -> !slot
+    // expected-error @below {{expects a in registers where it is within some columns, got '!tile.shared<64 x 64 x bf16, swizzle 128>'}}
+    %s = tile.dot_async %slot, %slot within %end : !slot, !slot -> !tile.pending<!scores>
+  }
+}
