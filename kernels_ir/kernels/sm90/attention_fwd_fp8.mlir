@@ -6,17 +6,16 @@
 //   o[i]   = v_scale sum_j p[i, j] v[j] / sum_j p[i, j],  p[i, j] = 2^(s[i, j] / 8)
 //   lse[i] = ln sum_j p[i, j],                             s = q kᵀ
 //
-// q holds 8 log2(e) softmax_scale q 2^n and k k 2^-n for some n of the head (all
-// scales that there are are in q, so that s needs none), v is divided by v_scale,
-// one a channel; all are f8E4M3FN. v is an image: a matrix of value_dim + 8 rows
-// and a column for each key, the last eight rows 1, as its core matrices (see
-// tile.gather_panels), with the keys of every sixteen in the order that a dot
-// with 8-bit weights in registers wants (see tile.dot_async). Keys that fill the
-// image up are 0, in the last eight rows too, so that column value_dim of the
-// output is the sum of the weights as they are rounded. value_dim is head_dim, or a
-// part of it: where all channels of v do not fit into the registers (head_dim > 128),
-// a launch computes some of them. lse_shift, where present, times softmax_scale is
-// added to lse: q · mean of k, where that was taken off k.
+// q holds 8 log2(e) softmax_scale q 2^n and k k 2^-n for some n of the head (all scales
+// that there are are in q, so that s needs none), v is divided by v_scale, one a channel;
+// all are f8E4M3FN. v is an image: a matrix of value_dim + 8 rows and a column for each
+// key, the last eight rows 1, as its core matrices (see tile.gather_panels), with the
+// keys of every sixteen in the order that a dot with 8-bit weights in registers wants
+// (see tile.dot_async). Keys that fill the image up are 0, in the last eight rows too, so
+// that column value_dim of the output is the sum of the weights as they are rounded.
+// value_dim is head_dim, or a part of it: where all channels of v do not fit into the
+// registers (head_dim > 128), a launch computes some of them. lse_shift, where present,
+// times softmax_scale is added to lse: q · mean of k, where that was taken off k.
 //
 // (FlashAttention-3, arXiv 2407.08608; SageAttention2, arXiv 2411.10958, which
 // found that the tensor core sums 8-bit products in few bits: so each key tile's
@@ -26,17 +25,17 @@
 // and instructions: scores are then rounded to 11 bits, and must stay below 65504
 // / 8 octaves.
 //
-// Weights come without any exp2: n = s + 120 - 8 reference, rounded and clamped at
-// 0, are the bits of 2^((s - 8 reference) / 8 + 8) as f8E4M3FN, but for a mantissa
-// that grows linearly (up to 6 % too large, 4 % in the mean, which o does not see
-// and lse is corrected for). They are the bits of the float16 subnormal n 2^-24 as
-// well, so that one fma makes two of them. So it is done with `fast`. Else s is bent
-// first: 3/16 of its distance to the nearest multiple of 8, where the logarithm is
-// right, is taken off; n is then at most 0.18 off where rounding makes 0.5, and the
-// relative error of a weight 2.69e-2 (root mean square over an octave) where exp2
-// gives 2.65e-2 and `fast` 3.14e-2, for five instructions on pairs; exp2 would keep
-// the special function unit as busy as the tensor core. All of it in float16: scores
-// in float32 become float16 less the reference so far.
+// Weights come without any exp2: n = s + 120 - 8 reference, rounded and clamped at 0, are
+// the bits of 2^((s - 8 reference) / 8 + 8) as f8E4M3FN, but for a mantissa that grows
+// linearly (up to 6 % too large, 4 % in the mean, which o does not see and lse is
+// corrected for). They are the bits of the float16 subnormal n 2^-24 as well, so that one
+// fma makes two of them. So it is done with `fast`. Else s is bent first: 3/16 of its
+// distance to the nearest multiple of 8, where the logarithm is right, is taken off; n is
+// then at most 0.18 off where rounding makes 0.5, and the relative error of a weight
+// 2.69e-2 (root mean square over an octave) where exp2 gives 2.65e-2 and `fast` 3.14e-2,
+// for five instructions on pairs; exp2 would keep the special function unit as busy as
+// the tensor core. All of it in float16: scores in float32 become float16 less the
+// reference so far.
 //
 // Weights are taken relative to a reference, the row's maximum so far rounded up
 // to a whole octave, at most 2^8, and 0 below 2^-7; rows whose scores are all
@@ -46,11 +45,9 @@
 //
 //   scout         reads counts and lists, several key tiles ahead of the loads
 //   key loader    starts the copies of q and k
-//   value loader  starts the copies of v
+//   value loader  starts the copies of v (apart: neighbours wait for fifteen instructions a box)
 //   storer        reads v_scale, starts the copies of o, writes lse
 //   consumers     compute; 64 query rows a warpgroup
-//
-// (Two loaders: the warps beside one wait for its instructions, fifteen a box.)
 //
 // With `cuts`, the boxes that a list's last tile lacks are cut off its scores sixteen
 // columns at a time, and positions of keys are looked at only where causality or the
@@ -67,16 +64,16 @@
 //   o      storer [0] -> consumers [1] -> storer [2]: an empty slot and the channels'
 //          scales, then o and lse in octaves
 //
-// Step by step the tensor core does the scores of a key tile and the product of
-// the tile before, also over the end of a row: values come one step later than
-// keys, and the first value tile of all is nothing; so one cursor is in both rings,
-// which have equally many slots. The last step of all is a drain,
-// without keys. Flags: 1: some scores must be masked; 2: the drain.
+// Step by step the tensor core does the scores of a key tile and the product of the tile
+// before, also over the end of a row: values come one step later than keys, and the first
+// value tile of all is nothing; so one cursor is in both rings, which have equally many
+// slots. The last step of all is a drain, without keys. Flags: 1: some scores must be
+// masked; 2: the drain; from 4 on the number of boxes that hold keys.
 //
-// Parameters that follow from others: value_rows = value_dim + 8; key_box =
-// gcd(tile_kv, mask_block_kv), the rows that one copy moves (tile_kv without
-// lists); boxes = tile_kv / key_box; consumer_warps = tile_q / 16; half: whether
-// score is float16; fast only with half.
+// Parameters that follow from others: value_rows = value_dim + 8; key_box = gcd(tile_kv,
+// mask_block_kv), the rows that one copy moves (tile_kv without lists); boxes = tile_kv /
+// key_box; consumer_warps = tile_q / 16; half: whether score is float16; fast only with
+// half.
 
 !elem = !tile.element<"elem">
 !score = !tile.element<"score">
@@ -507,12 +504,15 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
     %end_shift = arith.addi %shift_i32, %c1_i32 : i32
 
     // A turn of this loop is a row. Its first step does the last product of the
-    // row before, so that the tensor core has no pause between rows.
-    %ends:9 = scf.while (%old_q_at = %start, %next_q_at = %start, %first_at = %start, %o_at = %start, %is_open = %false,
-                         %row_reference = %no_reference, %row_shrink = %one_rows, %row_output = %no_output,
-                         %row_weights = %no_weights)
-        : (!cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights)
-        -> (!cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights) {
+    // row before, so that the tensor core has no pause between rows, with the keys
+    // of the row's last tile. Warpgroups take turns. (Neither where registers lack.)
+    %shortens = arith.cmpi ugt, %cuts, %causal : i1
+    %cut_from = arith.select %cuts, %tile_kv, %c0 : index
+    %ends:10 = scf.while (%old_q_at = %start, %next_q_at = %start, %first_at = %start, %o_at = %start, %is_open = %false,
+                          %row_reference = %no_reference, %row_shrink = %one_rows, %row_output = %no_output,
+                          %row_weights = %no_weights, %row_key_end = %tile_kv)
+        : (!cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights, index)
+        -> (!cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights, index) {
       // Issue: the row's first scores, and the last product of the row before.
       %k_slot_0, %k_boxes_0, %k_flags_0 = tile.ring_wait %k_ring[%first_at] : !k_ring -> !k_slot, !box_note, !flag_note
       %flags_0 = tile.load_note %k_flags_0 : !flag_note -> i32
@@ -525,9 +525,15 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
         scf.yield %old_q_at, %next_q_at : !cursor, !cursor
       }
       %q_slot, %q_note = tile.ring_wait %q_ring[%q_at] : !q_ring -> !q_slot, !row_note
-      %products_0 = tile.dot_async %q_slot, %k_slot_0 transposed : !q_slot, !k_slot -> !tile.pending<!scores>
       %v_slot_0 = tile.ring_wait %v_ring[%first_at] : !v_ring -> !v_slot
-      %adding_0 = tile.dot_async %row_weights, %v_slot_0 transposed : !weights, !v_slot -> !tile.pending<!output>
+      scf.if %shortens {
+        tile.take_turn
+      }
+      %products_0 = tile.dot_async %q_slot, %k_slot_0 transposed : !q_slot, !k_slot -> !tile.pending<!scores>
+      %adding_0 = tile.dot_async %row_weights, %v_slot_0 transposed within %row_key_end : !weights, !v_slot -> !tile.pending<!output>
+      scf.if %shortens {
+        tile.pass_turn
+      }
 
       // Row i sees the keys before row_ends[i].
       %row_steps, %batch_i32, %head_i32, %first_row_i32 = tile.load_note %q_note : !row_note -> i32, i32, i32, i32
@@ -546,9 +552,8 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
       %masked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
       %boxes_i32_0 = arith.shrui %flags_0, %count_shift : i32
       %boxes_there_0 = arith.index_cast %boxes_i32_0 : i32 to index
-      %is_partial_0 = arith.cmpi slt, %boxes_there_0, %boxes : index
-      %is_short_0 = arith.andi %is_partial_0, %cuts : i1
       %key_end_0 = arith.muli %boxes_there_0, %key_box : index
+      %is_short_0 = arith.cmpi slt, %key_end_0, %cut_from : index
       %visible_0 = scf.if %masked_0 -> (!scores) {
         %keys_0 = tile.shared_positions %k_boxes_0 {tile.late_addresses} : !box_note -> !key_numbers
         %key_numbers_0 = tile.expand %keys_0 axis 0 : !key_numbers -> !positions
@@ -645,10 +650,11 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
       // softmax, which then runs beside the other warpgroup's dots; kept behind it
       // (`after`), the wait made no kind of scores faster. The weights are packed
       // after it: ptxas takes them for the registers that the product reads.
-      %reference, %shrink, %output, %weights, %after = scf.for %step = %c1 to %steps step %c1
+      %product_end_0 = arith.select %shortens, %key_end_0, %tile_kv : index
+      %reference, %shrink, %output, %weights, %last_key_end, %after = scf.for %step = %c1 to %steps step %c1
           iter_args(%old_reference = %reference_0, %old_shrink = %one_rows, %old_output = %no_output,
-                    %old_weights = %weights_0, %at = %at_0)
-          -> (!rows, !rows, !output, !weights, !cursor) {
+                    %old_weights = %weights_0, %old_key_end = %product_end_0, %at = %at_0)
+          -> (!rows, !rows, !output, !weights, index, !cursor) {
         %k_slot, %k_boxes, %k_flags = tile.ring_wait %k_ring[%at] : !k_ring -> !k_slot, !box_note, !flag_note
         %products = tile.dot_async %q_slot, %k_slot transposed : !q_slot, !k_slot -> !tile.pending<!scores>
         %v_slot = tile.ring_wait %v_ring[%at] : !v_ring -> !v_slot
@@ -659,9 +665,8 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
         %masked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
         %boxes_i32 = arith.shrui %flags, %count_shift : i32
         %boxes_there = arith.index_cast %boxes_i32 : i32 to index
-        %is_partial = arith.cmpi slt, %boxes_there, %boxes : index
-        %is_short = arith.andi %is_partial, %cuts : i1
         %key_end = arith.muli %boxes_there, %key_box : index
+        %is_short = arith.cmpi slt, %key_end, %cut_from : index
         %visible = scf.if %masked -> (!scores) {
           %keys = tile.shared_positions %k_boxes {tile.late_addresses} : !box_note -> !key_numbers
           %key_numbers = tile.expand %keys axis 0 : !key_numbers -> !positions
@@ -729,15 +734,17 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
         %shrinks = tile.expand %old_shrink axis 1 : !rows -> !output
         %new_output = math.fma %old_output, %shrinks, %product : !output
         %new_weights = tile.low_bits %p_held : !half_scores -> !weights
-        scf.yield %new_reference, %new_shrink, %new_output, %new_weights, %next : !rows, !rows, !output, !weights, !cursor
+        %product_end = arith.select %shortens, %key_end, %tile_kv : index
+        scf.yield %new_reference, %new_shrink, %new_output, %new_weights, %product_end, %next
+            : !rows, !rows, !output, !weights, index, !cursor
       }
-      scf.condition(%opens) %q_at, %q_after, %after, %o_after, %opens, %reference, %shrink, %output, %weights
-          : !cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights
+      scf.condition(%opens) %q_at, %q_after, %after, %o_after, %opens, %reference, %shrink, %output, %weights, %last_key_end
+          : !cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights, index
     } do {
-    ^row(%old_q_at: !cursor, %next_q_at: !cursor, %at: !cursor, %o_at: !cursor, %is_open: i1,
-         %row_reference: !rows, %row_shrink: !rows, %row_output: !output, %row_weights: !weights):
-      scf.yield %old_q_at, %next_q_at, %at, %o_at, %is_open, %row_reference, %row_shrink, %row_output, %row_weights
-          : !cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights
+    ^row(%old_q_at: !cursor, %next_q_at: !cursor, %at: !cursor, %o_at: !cursor, %is_open: i1, %row_reference: !rows,
+         %row_shrink: !rows, %row_output: !output, %row_weights: !weights, %row_key_end: index):
+      scf.yield %old_q_at, %next_q_at, %at, %o_at, %is_open, %row_reference, %row_shrink, %row_output, %row_weights, %row_key_end
+          : !cursor, !cursor, !cursor, !cursor, i1, !rows, !rows, !output, !weights, index
     }
   }
 }
