@@ -40,7 +40,8 @@
 // Step by step the tensor core does the scores of a key tile and the product of
 // the tile before, also over the end of a row: values come one step later than
 // keys. A drain is a step without keys that lets the last product be done. Flags:
-// 1: some scores must be masked; 2: a drain; 4: the last step of all.
+// 1: some scores must be masked; 2: a drain; 4: the last step of all; from 8 on the
+// number of boxes that hold keys.
 //
 // Shared memory at head_dim = 128, 16-bit elements: q 2 x 32 KiB, k 3 x 32 KiB,
 // v 2 x 32 KiB.
@@ -103,6 +104,7 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
   %masked_bit = arith.constant 1 : i32
   %drains_bit = arith.constant 2 : i32
   %last_bit = arith.constant 4 : i32
+  %count_unit = arith.constant 8 : i32
   %log2_e = arith.constant 1.44269504 : f32
   %ln_2 = arith.constant 0.693147181 : f32
   %tile_q = tile.parameter "tile_q" : index
@@ -187,7 +189,7 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
       // Without lists: one box a step, up to the last key seen.
       %mask_row = arith.divui %first_row, %mask_block_q : index
       %list = tile.slice %indices[%batch, %head, %mask_row] : !tile.global<4 x i32> -> !tile.view<1 x i32>
-      %count, %key_steps = scf.if %has_lists -> (index, index) {
+      %count, %key_boxes, %key_steps = scf.if %has_lists -> (index, index, index) {
         %row_counts = tile.slice %counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
         %count_i32 = tile.load_scalar %row_counts[%mask_row] : !tile.view<1 x i32> -> i32
         // No count reaches beyond the list's memory, whatever it says.
@@ -197,11 +199,11 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
         %listed = arith.minsi %wanted, %capacity : index
         %listed_boxes = arith.muli %listed, %blocks_per_tile_row : index
         %list_steps = arith.ceildivui %listed_boxes, %boxes : index
-        scf.yield %listed, %list_steps : index, index
+        scf.yield %listed, %listed_boxes, %list_steps : index, index, index
       } else {
         %reached = arith.maxsi %last_end, %c0 : index
         %dense_steps = arith.ceildivui %reached, %tile_kv : index
-        scf.yield %c0, %dense_steps : index, index
+        scf.yield %c0, %dense_steps, %dense_steps : index, index, index
       }
       // A row without keys gets one key tile of nothing.
       %steps = arith.maxsi %key_steps, %c1 : index
@@ -235,7 +237,13 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
         %box_ends = arith.addi %box_rows, %box_sizes : !box_rows
         %beyond = arith.cmpi sgt, %box_ends, %first_ends : !box_rows
         %masked = tile.any %beyond : !box_mask
-        %flags = arith.select %masked, %masked_bit, %c0_i32 : i32
+        %mask_flag = arith.select %masked, %masked_bit, %c0_i32 : i32
+        %boxes_before = arith.muli %s, %boxes : index
+        %boxes_left = arith.subi %key_boxes, %boxes_before : index
+        %boxes_here = arith.minsi %boxes_left, %boxes : index
+        %boxes_here_i32 = arith.index_cast %boxes_here : index to i32
+        %count_flags = arith.muli %boxes_here_i32, %count_unit : i32
+        %flags = arith.ori %mask_flag, %count_flags : i32
         %box_note, %flag_note = tile.ring_acquire %box_ring[%box_at] : !box_ring -> !box_note, !flag_note
         tile.store_shared %box_rows, %box_note : !box_rows, !box_note
         tile.store_note (%flags), %flag_note : !flag_note
@@ -411,13 +419,13 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
 
     %false = arith.constant false
     // A turn of this loop is a row. Its first step does the last product of the
-    // row before, so that the tensor core has no pause between rows. At the end
-    // comes a row without keys, a drain.
-    %ends:9 = scf.while (%old_q_at = %start, %next_q_at = %start, %first_k_at = %start, %first_v_at = %start,
-                         %is_open = %false, %row_reference = %no_max, %row_sum = %no_sum,
-                         %row_output = %no_output, %row_weights = %no_weights)
-        : (!cursor, !cursor, !cursor, !cursor, i1, !rows, !row_parts, !output, !weights)
-        -> (!cursor, !cursor, !cursor, !cursor, i1, !rows, !row_parts, !output, !weights) {
+    // row before, of as many keys as the row's last tile has, so that the tensor
+    // core has no pause between rows. At the end comes a row without keys, a drain.
+    %ends:10 = scf.while (%old_q_at = %start, %next_q_at = %start, %first_k_at = %start, %first_v_at = %start,
+                          %is_open = %false, %row_reference = %no_max, %row_sum = %no_sum,
+                          %row_output = %no_output, %row_weights = %no_weights, %row_boxes = %c0_i32)
+        : (!cursor, !cursor, !cursor, !cursor, i1, !rows, !row_parts, !output, !weights, i32)
+        -> (!cursor, !cursor, !cursor, !cursor, i1, !rows, !row_parts, !output, !weights, i32) {
       // Issue: the row's first scores, and the last product of the row before.
       %k_slot_0, %k_boxes_0, %k_flags_0 = tile.ring_wait %k_ring[%first_k_at]
           : !k_ring -> !kv_slot, !box_note, !flag_note
@@ -433,7 +441,9 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
       %q_slot, %q_note = tile.ring_wait %q_ring[%q_at] : !q_ring -> !q_slot, !row_note
       %products_0 = tile.dot_async %q_slot, %k_slot_0 transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
       %v_slot_0 = tile.ring_wait %v_ring[%first_v_at] : !v_ring -> !kv_slot
-      %adding_0 = tile.dot_async %row_weights, %v_slot_0 onto %row_output : !output
+      %last_boxes = arith.index_cast %row_boxes : i32 to index
+      %last_key_end = arith.muli %last_boxes, %key_box : index
+      %adding_0 = tile.dot_async %row_weights, %v_slot_0 within %last_key_end onto %row_output : !output
           : !weights, !kv_slot -> !tile.pending<!output>
 
       // Row i sees the keys before row_ends[i].
@@ -515,10 +525,11 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
 
       // Each further step issues the next scores' dot, then the last weights'
       // product with their values; the softmax runs under both.
-      %new_reference, %new_sum, %new_output, %last_weights, %k_after, %v_after = scf.for %step = %c1 to %steps step %c1
+      %new_reference, %new_sum, %new_output, %last_weights, %last_flags, %k_after, %v_after =
+          scf.for %step = %c1 to %steps step %c1
           iter_args(%old_reference = %max_0, %old_sum = %sum_0, %old_output = %no_output, %old_weights = %weights_0,
-                    %k_at = %k_at_0, %v_at = %v_at_0)
-          -> (!rows, !row_parts, !output, !weights, !cursor, !cursor) {
+                    %old_flags = %flags_0, %k_at = %k_at_0, %v_at = %v_at_0)
+          -> (!rows, !row_parts, !output, !weights, i32, !cursor, !cursor) {
         // Issue: scores of this tile, output of the one before.
         %k_slot, %k_boxes, %k_flags = tile.ring_wait %k_ring[%k_at] : !k_ring -> !kv_slot, !box_note, !flag_note
         %products = tile.dot_async %q_slot, %k_slot transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
@@ -599,18 +610,21 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
         %k_next = tile.ring_next %k_ring[%k_at] : !k_ring -> !cursor
         %v_next = tile.ring_next %v_ring[%v_at] : !v_ring -> !cursor
         %weights = tile.convert %p_held : !scores -> !weights
-        scf.yield %reference, %sum, %output, %weights, %k_next, %v_next
-            : !rows, !row_parts, !output, !weights, !cursor, !cursor
+        scf.yield %reference, %sum, %output, %weights, %flags, %k_next, %v_next
+            : !rows, !row_parts, !output, !weights, i32, !cursor, !cursor
       }
       %last_i32 = arith.andi %flags_0, %last_bit : i32
       %more = arith.cmpi eq, %last_i32, %c0_i32 : i32
-      scf.condition(%more) %q_at, %q_after, %k_after, %v_after, %opens, %new_reference, %new_sum, %new_output, %last_weights
-          : !cursor, !cursor, !cursor, !cursor, i1, !rows, !row_parts, !output, !weights
+      %count_shift = arith.constant 3 : i32
+      %new_boxes = arith.shrui %last_flags, %count_shift : i32
+      scf.condition(%more) %q_at, %q_after, %k_after, %v_after, %opens, %new_reference, %new_sum, %new_output, %last_weights,
+                           %new_boxes
+          : !cursor, !cursor, !cursor, !cursor, i1, !rows, !row_parts, !output, !weights, i32
     } do {
-    ^row(%old_q_at: !cursor, %next_q_at: !cursor, %k_at: !cursor, %v_at: !cursor, %is_open: i1,
-         %row_reference: !rows, %row_sum: !row_parts, %row_output: !output, %row_weights: !weights):
-      scf.yield %old_q_at, %next_q_at, %k_at, %v_at, %is_open, %row_reference, %row_sum, %row_output, %row_weights
-          : !cursor, !cursor, !cursor, !cursor, i1, !rows, !row_parts, !output, !weights
+    ^row(%old_q_at: !cursor, %next_q_at: !cursor, %k_at: !cursor, %v_at: !cursor, %is_open: i1, %row_reference: !rows,
+         %row_sum: !row_parts, %row_output: !output, %row_weights: !weights, %row_boxes: i32):
+      scf.yield %old_q_at, %next_q_at, %k_at, %v_at, %is_open, %row_reference, %row_sum, %row_output, %row_weights, %row_boxes
+          : !cursor, !cursor, !cursor, !cursor, i1, !rows, !row_parts, !output, !weights, i32
     }
 
     // The end goes on to the storer.
