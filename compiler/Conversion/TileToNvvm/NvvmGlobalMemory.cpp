@@ -38,7 +38,8 @@ LogicalResult NvvmEmitter::emit(tile::NextProgramOp op) {
   Location loc = p_.location();
   const Global &counter = globals_[op.getCounter()];
   Value isElected = role_.elected;
-  Value step = NVVM::GridDimXOp::create(b_, loc, p_.i32());
+  // Read anew: else it is kept, in a register that a role of one warp may lack.
+  Value step = p_.ptx("mov.u32 $0, %nctaid.x;", "=r", {}, p_.i32()).front();
   Value programs =
       p_.mul(p_.mul(grid().sizes[0], grid().sizes[1]), programTiles());
   auto branch = scf::IfOp::create(b_, loc, p_.i32(), isPresent(counter),
