@@ -3,6 +3,7 @@
 // Copies by the TMA. One lane issues them; a box is copied panel by panel,
 // since a swizzled box is at most one panel wide. And bulk copies of what is
 // one run of memory: stacks (TileStacks.td).
+#include "compiler/Conversion/TileToNvvm/MatrixStore.h"
 #include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -224,6 +225,22 @@ LogicalResult NvvmEmitter::emit(tile::GatherPanelsOp op) {
   return success();
 }
 
+/// Starts the copy of one panel from shared memory; coordinates innermost
+/// first.
+static void storePanel(PtxBuilder &p, Value where, Value panel, Value map,
+                       ArrayRef<Value> coordinates) {
+  std::string text = "cp.async.bulk.tensor." +
+                     std::to_string(coordinates.size()) +
+                     "d.global.shared::cta.bulk_group [$1, " +
+                     coordinateList(2, coordinates.size()) + "], [$0];";
+  std::string constraints = "r,l";
+  for (size_t i = 0; i < coordinates.size(); ++i)
+    constraints += ",r";
+  SmallVector<Value> operands{panel, map};
+  llvm::append_range(operands, coordinates);
+  p.ptxWhere(where, text, constraints, operands);
+}
+
 LogicalResult NvvmEmitter::emit(tile::StoreAsyncOp op) {
   const Slot &slot = slots_[op.getSlot()];
   SharedMatrix box(op.getSlot().getType());
@@ -232,20 +249,11 @@ LogicalResult NvvmEmitter::emit(tile::StoreAsyncOp op) {
   SmallVector<Value> indices;
   for (Value index : op.getIndices())
     indices.push_back(scalar(index));
-  size_t rank = indices.size() + 1;
-  std::string text = "cp.async.bulk.tensor." + std::to_string(rank) +
-                     "d.global.shared::cta.bulk_group [$1, " +
-                     coordinateList(2, rank) + "], [$0];";
-  std::string constraints = "r,l";
-  for (size_t i = 0; i < rank; ++i)
-    constraints += ",r";
-  for (int64_t panel = 0; panel < box.panels(); ++panel) {
-    SmallVector<Value> operands{p_.add(slot.address, panel * box.panelBytes()),
-                                maps_[op.getMap()]};
-    llvm::append_range(operands,
-                       coordinates(p_, panel * box.panelColumns(), indices));
-    p_.ptxWhere(role_.elected, text, constraints, operands);
-  }
+  for (int64_t panel = 0; panel < box.panels(); ++panel)
+    storePanel(p_, role_.elected,
+               p_.add(slot.address, panel * box.panelBytes()),
+               maps_[op.getMap()],
+               coordinates(p_, panel * box.panelColumns(), indices));
   p_.ptxWhere(role_.elected, "cp.async.bulk.commit_group;", "", {});
   return success();
 }
@@ -261,13 +269,13 @@ static constexpr int64_t kSlabRows = 16;
 static constexpr int64_t kPanelBytes = 256; // of a slab: 16 rows of 16 bytes
 
 /// The lane that starts a warp's copies waits for them, the others for it.
-void NvvmEmitter::waitForStacked() {
-  p_.ptxWhere(role_.elected, "cp.async.bulk.wait_group.read 0;", "", {});
-  p_.syncWarp();
+static void waitForSlabs(PtxBuilder &p, Value elected) {
+  p.ptxWhere(elected, "cp.async.bulk.wait_group.read 0;", "", {});
+  p.syncWarp();
 }
 
 LogicalResult NvvmEmitter::emit(tile::StoreStackedWaitOp) {
-  waitForStacked();
+  waitForSlabs(p_, role_.elected);
   return success();
 }
 
@@ -293,7 +301,7 @@ LogicalResult NvvmEmitter::emit(tile::StoreStackedOp op) {
                       p_.remainder(p_.divide(number, 32), 4));
   Value place = p_.add(slots_[op.getSlot()].address, p_.mul(slab, bytes));
   Value laneRow = p_.add(place, p_.mul(p_.remainder(number, 32), 16));
-  waitForStacked();
+  waitForSlabs(p_, role_.elected);
   for (int64_t group = 0; group < own / 8; group += 2) {
     SmallVector<Value> operands{p_.add(laneRow, group * kPanelBytes)};
     llvm::append_range(operands, ArrayRef(*value).slice(2 * group, 4));
@@ -316,6 +324,50 @@ LogicalResult NvvmEmitter::emit(tile::StoreStackedOp op) {
               "l,r,n",
               {p_.globalPointer(view.pointer, view.elementType, piece), place,
                p_.constant(bytes)});
+  p_.ptxWhere(role_.elected, "cp.async.bulk.commit_group;", "", {});
+  return success();
+}
+
+/// A slab begins where the swizzle does.
+LogicalResult NvvmEmitter::emit(tile::StoreSlabsOp op) {
+  auto type = cast<RankedTensorType>(op.getValue().getType());
+  SharedMatrix matrix(op.getSlot().getType());
+  if (failed(expectSwizzled(op, matrix)))
+    return failure();
+  if (!isPacked(type) || heldBy(type) != Held::Matrix)
+    return op.emitOpError() << "expects 16-bit floats, got " << type;
+  FailureOr<Registers> value = registersOf(op.getValue());
+  if (failed(value))
+    return failure();
+  const int64_t rows = *tile::getFixed(op.getRows());
+  // Read anew, as above.
+  Value number = p_.ptx("mov.u32 $0, %tid.x;", "=r", {}, p_.i32()).front();
+  Value slab = p_.add(p_.mul(role_.warpgroup, 4),
+                      p_.remainder(p_.divide(number, 32), 4));
+  waitForSlabs(p_, role_.elected);
+  Value address = slots_[op.getSlot()].address;
+  Value firstRow = p_.mul(slab, kSlabRows);
+  sparge::storeMatrix(p_, matrix, *value, address, firstRow,
+                      p_.remainder(number, 32));
+  p_.ptx("fence.proxy.async.shared::cta;", "~{memory}", {});
+  p_.syncWarp();
+  Value starts = role_.elected;
+  if (rows < type.getDimSize(0))
+    starts =
+        arith::AndIOp::create(b_, p_.location(), starts,
+                              p_.less(slab, p_.constant(rows / kSlabRows)));
+  // Innermost first: the column, the row, and whose matrix it is.
+  SmallVector<Value> place;
+  for (Value index : llvm::reverse(op.getIndices()))
+    place.push_back(scalar(index));
+  const Value firstColumn = place[0];
+  place[1] = p_.add(place[1], firstRow);
+  Value first = p_.add(address, p_.mul(firstRow, matrix.swizzle));
+  for (int64_t panel = 0; panel < matrix.panels(); ++panel) {
+    place[0] = p_.add(firstColumn, panel * matrix.panelColumns());
+    storePanel(p_, starts, p_.add(first, panel * matrix.panelBytes()),
+               maps_[op.getMap()], place);
+  }
   p_.ptxWhere(role_.elected, "cp.async.bulk.commit_group;", "", {});
   return success();
 }

@@ -174,8 +174,9 @@ LogicalResult NvvmEmitter::emitOp(Operation *op) {
             tile::FillRestOp, tile::StoreScalarOp, tile::SumRowsOp,
             tile::LoadRunOp, tile::StoreSplitOp, tile::AddProductsOp,
             tile::RowGatherOp, tile::SetTrueOp, tile::SetRunTrueOp,
-            tile::ListTrueOp, tile::RowListTrueOp, scf::ForOp, scf::IfOp,
-            scf::WhileOp>([&](auto o) { return emit(o); })
+            tile::ListTrueOp, tile::RowListTrueOp, tile::StoreSlabsOp,
+            scf::ForOp, scf::IfOp, scf::WhileOp>(
+          [&](auto o) { return emit(o); })
       .Default([&](Operation *o) {
         auto select = dyn_cast<arith::SelectOp>(o);
         if (select && isa<tile::CursorType>(select.getType()))

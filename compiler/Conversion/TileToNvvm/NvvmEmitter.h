@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NvvmEmitter: writes one hand-scheduled tile.kernel as an llvm.func for
-// sm_90a.
+// NvvmEmitter: writes a hand-scheduled tile.kernel as an llvm.func for sm_90a.
 //
 // `index` becomes i32: no size of a tensor reaches 2^31 (the host checks),
 // while strides and addresses are 64 bits. A tile becomes the registers that
@@ -322,8 +321,8 @@ private:
   LogicalResult emit(tile::GatherPanelsOp op);
   LogicalResult emit(tile::StoreAsyncOp op);
   LogicalResult emit(tile::StoreWaitOp op);
-  void waitForStacked();
   LogicalResult emit(tile::StoreStackedOp op);
+  LogicalResult emit(tile::StoreSlabsOp op);
   LogicalResult emit(tile::StoreStackedWaitOp op);
   LogicalResult emit(tile::GatherRunsOp op);
 

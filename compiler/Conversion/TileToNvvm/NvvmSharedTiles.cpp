@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tiles between registers and shared memory.
+#include "compiler/Conversion/TileToNvvm/MatrixStore.h"
 #include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -49,9 +50,6 @@ LogicalResult NvvmEmitter::emit(tile::StoreSharedOp op) {
   return success();
 }
 
-/// stmatrix of four 8 x 8 matrices: both row halves of two groups of eight
-/// columns. Lane l gives the address of row l mod 16 in the first group (l <
-/// 16) or the second.
 LogicalResult NvvmEmitter::storeMatrix(tile::StoreSharedOp op) {
   auto type = cast<RankedTensorType>(op.getValue().getType());
   if (!isPacked(type) || heldBy(type) != Held::Matrix)
@@ -63,38 +61,46 @@ LogicalResult NvvmEmitter::storeMatrix(tile::StoreSharedOp op) {
   if (matrix.isCores())
     return op.emitOpError()
            << "expects swizzled panels, got " << op.getSlot().getType();
+  auto [lane, warp] = placeInGroup(p_, op, lane_, warp_);
+  Value firstRow = p_.add(p_.mul(role_.warpgroup, 64), p_.mul(warp, 16));
+  sparge::storeMatrix(p_, matrix, *value, slots_[op.getSlot()].address,
+                      firstRow, lane);
+  // The TMA or the tensor core may read it after the next hand-over.
+  p_.ptx("fence.proxy.async.shared::cta;", "~{memory}", {});
+  return success();
+}
+
+/// stmatrix of four 8 x 8 matrices: both row halves of two groups of eight
+/// columns. Lane l gives the address of row l mod 16 in the first group (l <
+/// 16) or the second.
+void mlir::sparge::storeMatrix(PtxBuilder &p, const SharedMatrix &matrix,
+                               ArrayRef<Value> value, Value address,
+                               Value firstRow, Value lane) {
   constexpr int64_t kPieceBytes = 16; // eight elements, what swizzles permute
   int64_t pieces = matrix.swizzle / kPieceBytes;
   int64_t groups = matrix.columns / 8;
 
   // A swizzle of 2^n pieces xors the piece with n bits of the row, counted from
   // the top of the row's three low bits.
-  auto [lane, warp] = placeInGroup(p_, op, lane_, warp_);
-  Value row = p_.add(p_.add(p_.mul(role_.warpgroup, 64), p_.mul(warp, 16)),
-                     p_.remainder(lane, 16));
-  Value xorBits = p_.divide(p_.remainder(row, 8), 8 / pieces);
-  Value lanePiece = p_.bitXor(p_.divide(lane, 16), xorBits);
-  Value laneBytes = p_.mul(lanePiece, kPieceBytes);
-  Value base =
-      p_.add(slots_[op.getSlot()].address, p_.mul(row, matrix.swizzle));
+  Value row = p.add(firstRow, p.remainder(lane, 16));
+  Value xorBits = p.divide(p.remainder(row, 8), 8 / pieces);
+  Value lanePiece = p.bitXor(p.divide(lane, 16), xorBits);
+  Value laneBytes = p.mul(lanePiece, kPieceBytes);
+  Value base = p.add(address, p.mul(row, matrix.swizzle));
   for (int64_t group = 0; group < groups; group += 2) {
     int64_t panel = group / pieces, piece = group % pieces;
-    Value address = p_.add(p_.add(base, panel * matrix.panelBytes()),
-                           p_.bitXor(laneBytes, piece * kPieceBytes));
     bool isPair = group + 1 < groups;
-    SmallVector<Value> operands{address};
-    llvm::append_range(operands,
-                       ArrayRef(*value).slice(2 * group, isPair ? 4 : 2));
+    SmallVector<Value> operands{
+        p.add(p.add(base, panel * matrix.panelBytes()),
+              p.bitXor(laneBytes, piece * kPieceBytes))};
+    llvm::append_range(operands, value.slice(2 * group, isPair ? 4 : 2));
     if (isPair)
-      p_.ptx("stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};",
-             "r,r,r,r,r,~{memory}", operands);
+      p.ptx("stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};",
+            "r,r,r,r,r,~{memory}", operands);
     else
-      p_.ptx("stmatrix.sync.aligned.m8n8.x2.shared.b16 [$0], {$1, $2};",
-             "r,r,r,~{memory}", operands);
+      p.ptx("stmatrix.sync.aligned.m8n8.x2.shared.b16 [$0], {$1, $2};",
+            "r,r,r,~{memory}", operands);
   }
-  // The TMA or the tensor core may read it after the next hand-over.
-  p_.ptx("fence.proxy.async.shared::cta;", "~{memory}", {});
-  return success();
 }
 
 /// One value a column: two neighbouring words for every eight.

@@ -50,6 +50,31 @@ LogicalResult StoreStackedOp::verify() {
   return success();
 }
 
+LogicalResult StoreSlabsOp::verify() {
+  RankedTensorType value = getValue().getType();
+  SharedType slot = getSlot().getType(), box = getMap().getType().getBox();
+  if (static_cast<int64_t>(getIndices().size()) !=
+      getMap().getType().getRank()) // C1
+    return emitOpError() << "expects " << getMap().getType().getRank()
+                         << " indices, got " << getIndices().size();
+  ArrayRef<Attribute> sizes = slot.getSizes().getSizes();
+  if (sizes.size() != 2 || ArrayRef(getSizes(value)) != sizes ||
+      value.getElementType() != slot.getElementType()) // C2
+    return emitOpError() << "expects a matrix and a slot of its sizes and "
+                            "elements, got "
+                         << value << " and " << slot;
+  ArrayRef<Attribute> boxSizes = box.getSizes().getSizes();
+  std::optional<int64_t> rows = getFixed(getRows());
+  if (getFixed(boxSizes[0]) != 16 || boxSizes[1] != sizes[1] ||
+      box.getElementType() != slot.getElementType() ||
+      box.getSwizzle() != slot.getSwizzle() || (rows && *rows % 16 != 0)) // C3
+    return emitOpError() << "expects rows in multiples of 16 and a box of 16 "
+                            "rows of "
+                         << slot << ", got " << rows.value_or(0) << " and "
+                         << box;
+  return verifyInWarpgroupRole(*this); // C4
+}
+
 LogicalResult StoreStackedWaitOp::verify() {
   return verifyInWarpgroupRole(*this); // C1
 }

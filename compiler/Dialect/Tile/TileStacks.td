@@ -42,8 +42,33 @@ def Tile_StoreStackedOp : Tile_Op<"store_stacked", [MemoryEffects<[MemWrite]>]> 
   let hasVerifier = 1;
 }
 
+def Tile_StoreSlabsOp : Tile_Op<"store_slabs"> {
+  let summary = "Starts the copies of a tile's first rows to the tensor, clipped to its end";
+  let description = [{
+    source[indices[0], …, indices[n - 2] + r, indices[n - 1] + c] = value[r, c] for
+    the rows r below `rows`.
+
+    Each warp copies its 16 rows to its part of the slot, which is the role's own,
+    and starts a copy from there to the tensor; before, it waits until that of the op
+    before has read the slot, as `tile.store_stacked_wait` does.
+
+    C1: one index for each dimension of the tensor.
+    C2: value and slot have the same sizes and element type.
+    C3: the map's box has 16 rows, and the slot's columns, elements and swizzle;
+        fixed `rows` are a multiple of 16.
+    C4: stands in a role of warpgroups.
+  }];
+  let arguments = (ins AnyRankedTensor:$value, Tile_SharedType:$slot, Tile_TensorMapType:$map,
+                       Variadic<Index>:$indices, Tile_SizesAttr:$rows);
+  let assemblyFormat = [{
+    $value `through` $slot `,` $map `[` $indices `]` `rows` custom<Size>($rows) attr-dict
+    `:` type($value) `,` qualified(type($slot)) `,` qualified(type($map))
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_StoreStackedWaitOp : Tile_Op<"store_stacked_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Each warp waits until its copies of `tile.store_stacked` have read their slot";
+  let summary = "Each warp waits until its copies of `tile.store_stacked` and `tile.store_slabs` have read their slots";
   let description = [{
     A role ends behind one of these where it has any of those.
 

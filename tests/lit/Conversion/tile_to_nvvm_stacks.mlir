@@ -80,6 +80,42 @@ tile.kernel @stacked_dot(%x: !tile.global<4 x bf16>, %kept: !tile.global<2 x bf1
 
 // -----
 
+!slot = !tile.shared<128 x 72 x bf16, swizzle 128>
+!box = !tile.shared<16 x 72 x bf16, swizzle 128>
+!ring = !tile.ring<!slot>
+!output = tensor<128x72xf32>
+
+// Two panels, 16 KiB and 64 columns apart, of the first 32 rows.
+// CHECK-LABEL: llvm.func @store_slabs(
+// CHECK: cp.async.bulk.wait_group.read 0;
+// CHECK: bar.warp.sync
+// CHECK-COUNT-4: stmatrix.sync.aligned.m8n8.x4.shared.b16
+// CHECK: stmatrix.sync.aligned.m8n8.x2.shared.b16
+// CHECK-NOT: stmatrix
+// CHECK: fence.proxy.async.shared::cta;
+// CHECK: bar.warp.sync
+// CHECK-COUNT-2: cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [$1, {$2, $3, $4, $5}], [$0];
+// CHECK: cp.async.bulk.commit_group;
+// CHECK: cp.async.bulk.wait_group.read 0;
+tile.kernel @store_slabs(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : f32
+  %map = tile.tensor_map %x : !tile.global<4 x bf16> -> !tile.tensor_map<4, !box>
+  %ring = tile.ring stages 1 passed_by [8] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "loader" warps 1 registers 24 {
+  }
+  tile.role "consumers" warps 8 registers 104 {
+    %sum = tile.splat %f0 : f32 -> !output
+    %rounded = tile.convert %sum : !output -> tensor<128x72xbf16>
+    %slot = tile.ring_pieces %ring[%at] : !ring -> !slot
+    tile.store_slabs %rounded through %slot, %map[%c0, %c0, %c0, %c0] rows 32 : tensor<128x72xbf16>, !slot, !tile.tensor_map<4, !box>
+    tile.store_stacked_wait
+  }
+}
+
+// -----
+
 // CHECK-LABEL: llvm.func @sums(
 // CHECK-COUNT-5: nvvm.shfl.sync up
 tile.kernel @sums(%x: !tile.global<4 x i32>) parameters [n] grid %x by n {

@@ -226,3 +226,117 @@ tile.kernel @store_stacked_wait_c1_role(%x: !tile.global<3 x bf16>) parameters [
     tile.store_stacked_wait
   }
 }
+
+// -----
+
+!slot = !tile.shared<64 x 64 x bf16, swizzle 128>
+!box = !tile.shared<16 x 64 x bf16, swizzle 128>
+!ring = !tile.ring<!slot>
+tile.kernel @store_slabs_c1_indices(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : bf16
+  %map = tile.tensor_map %x : !tile.global<4 x bf16> -> !tile.tensor_map<4, !box>
+  %ring = tile.ring stages 1 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %dv = tile.splat %f0 : bf16 -> tensor<64x64xbf16>
+    %slot = tile.ring_pieces %ring[%at] : !ring -> !slot
+    // expected-error @below {{expects 4 indices, got 3}}
+    tile.store_slabs %dv through %slot, %map[%c0, %c0, %c0] rows 64 : tensor<64x64xbf16>, !slot, !tile.tensor_map<4, !box>
+  }
+}
+
+// -----
+
+!slot = !tile.shared<128 x 64 x bf16, swizzle 128>
+!box = !tile.shared<16 x 64 x bf16, swizzle 128>
+!ring = !tile.ring<!slot>
+tile.kernel @store_slabs_c2_slot(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : bf16
+  %map = tile.tensor_map %x : !tile.global<4 x bf16> -> !tile.tensor_map<4, !box>
+  %ring = tile.ring stages 1 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %dv = tile.splat %f0 : bf16 -> tensor<64x64xbf16>
+    %slot = tile.ring_pieces %ring[%at] : !ring -> !slot
+    // expected-error @below {{expects a matrix and a slot of its sizes and elements, got 'tensor<64x64xbf16>' and '!tile.shared<128 x 64 x bf16, swizzle 128>'}}
+    tile.store_slabs %dv through %slot, %map[%c0, %c0, %c0, %c0] rows 64 : tensor<64x64xbf16>, !slot, !tile.tensor_map<4, !box>
+  }
+}
+
+// -----
+
+!slot = !tile.shared<64 x 64 x bf16, swizzle 128>
+!box = !tile.shared<64 x 64 x bf16, swizzle 128>
+!ring = !tile.ring<!slot>
+tile.kernel @store_slabs_c3_box(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : bf16
+  %map = tile.tensor_map %x : !tile.global<4 x bf16> -> !tile.tensor_map<4, !box>
+  %ring = tile.ring stages 1 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %dv = tile.splat %f0 : bf16 -> tensor<64x64xbf16>
+    %slot = tile.ring_pieces %ring[%at] : !ring -> !slot
+    // expected-error @below {{expects rows in multiples of 16 and a box of 16 rows of '!tile.shared<64 x 64 x bf16, swizzle 128>', got 64 and '!tile.shared<64 x 64 x bf16, swizzle 128>'}}
+    tile.store_slabs %dv through %slot, %map[%c0, %c0, %c0, %c0] rows 64 : tensor<64x64xbf16>, !slot, !tile.tensor_map<4, !box>
+  }
+}
+
+// -----
+
+!slot = !tile.shared<64 x 64 x bf16, swizzle 128>
+!box = !tile.shared<16 x 64 x bf16, swizzle 64>
+!ring = !tile.ring<!slot>
+tile.kernel @store_slabs_c3_swizzle(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : bf16
+  %map = tile.tensor_map %x : !tile.global<4 x bf16> -> !tile.tensor_map<4, !box>
+  %ring = tile.ring stages 1 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %dv = tile.splat %f0 : bf16 -> tensor<64x64xbf16>
+    %slot = tile.ring_pieces %ring[%at] : !ring -> !slot
+    // expected-error @below {{expects rows in multiples of 16 and a box of 16 rows of '!tile.shared<64 x 64 x bf16, swizzle 128>', got 64 and '!tile.shared<16 x 64 x bf16, swizzle 64>'}}
+    tile.store_slabs %dv through %slot, %map[%c0, %c0, %c0, %c0] rows 64 : tensor<64x64xbf16>, !slot, !tile.tensor_map<4, !box>
+  }
+}
+
+// -----
+
+!slot = !tile.shared<64 x 64 x bf16, swizzle 128>
+!box = !tile.shared<16 x 64 x bf16, swizzle 128>
+!ring = !tile.ring<!slot>
+tile.kernel @store_slabs_c3_rows(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : bf16
+  %map = tile.tensor_map %x : !tile.global<4 x bf16> -> !tile.tensor_map<4, !box>
+  %ring = tile.ring stages 1 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "consumers" warps 4 registers 128 {
+    %dv = tile.splat %f0 : bf16 -> tensor<64x64xbf16>
+    %slot = tile.ring_pieces %ring[%at] : !ring -> !slot
+    // expected-error @below {{expects rows in multiples of 16 and a box of 16 rows of '!tile.shared<64 x 64 x bf16, swizzle 128>', got 40 and '!tile.shared<16 x 64 x bf16, swizzle 128>'}}
+    tile.store_slabs %dv through %slot, %map[%c0, %c0, %c0, %c0] rows 40 : tensor<64x64xbf16>, !slot, !tile.tensor_map<4, !box>
+  }
+}
+
+// -----
+
+!slot = !tile.shared<64 x 64 x bf16, swizzle 128>
+!box = !tile.shared<16 x 64 x bf16, swizzle 128>
+!ring = !tile.ring<!slot>
+tile.kernel @store_slabs_c4_role(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : bf16
+  %map = tile.tensor_map %x : !tile.global<4 x bf16> -> !tile.tensor_map<4, !box>
+  %ring = tile.ring stages 1 passed_by [4] : !ring
+  %at = tile.ring_start : !tile.cursor
+  tile.role "loader" warps 1 registers 24 {
+    %dv = tile.splat %f0 : bf16 -> tensor<64x64xbf16>
+    %slot = tile.ring_pieces %ring[%at] : !ring -> !slot
+    // expected-error @below {{expects a role of warpgroups around it, got one warp}}
+    tile.store_slabs %dv through %slot, %map[%c0, %c0, %c0, %c0] rows 64 : tensor<64x64xbf16>, !slot, !tile.tensor_map<4, !box>
+  }
+}
