@@ -36,6 +36,9 @@
 //   k, v   loader [0] -> consumers [1]: a tile's keys and values
 //   q, do  loader [0] -> consumers [1]: a step's tiles
 //   stack  the consumers' own: ds on its way to where it is kept
+//   out    the consumers' own: dv and dk on their way to memory; without dkv_out_apart,
+//          for which there is one part, dv goes through the tile's slot of v and dk
+//          from registers
 //
 // v do(i)ᵀ and p(i) do(i) are issued together, then, once ds(i) is there, k q(i +
 // 1)ᵀ and ds(i) q(i): the exponentials of step i + 1 run under the last, ds(i) under
@@ -67,6 +70,8 @@
 !q_slot = !tile.shared<tile_queries x dkv_columns x !elem, swizzle dkv_swizzle_bytes>
 !q_part = !tile.shared<tile_queries x dkv_part_columns x !elem, swizzle dkv_swizzle_bytes>
 !kv_slot = !tile.shared<tile_keys x dkv_columns x !elem, swizzle dkv_swizzle_bytes>
+!out_slot = !tile.shared<tile_keys x dkv_part_columns x !elem, swizzle dkv_swizzle_bytes>
+!out_box = !tile.shared<16 x dkv_part_columns x !elem, swizzle dkv_swizzle_bytes>
 !stack_slot = !tile.shared<16 x dkv_stack_columns x !elem, swizzle 16>
 !work_note = !tile.shared<4 x i32>
 !place_note = !tile.shared<3 x i32>
@@ -77,6 +82,7 @@
 !step_ring = !tile.ring<!place_note, !flag_note>
 !row_ring = !tile.ring<!row_values>
 !stack_ring = !tile.ring<!stack_slot>
+!out_ring = !tile.ring<!out_slot>
 !kv_ring = !tile.ring<!kv_slot>
 !q_ring = !tile.ring<!q_slot>
 !cursor = !tile.cursor
@@ -103,8 +109,8 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
                               %progress: !tile.global<1 x i32>, %softmax_scale: f32)
     parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, has_places, tile_queries, tile_keys,
                 dkv_keys, dkv_parts, dkv_part_columns, dkv_columns, dkv_swizzle_bytes, dkv_turns,
-                dkv_kv_stages, dkv_q_stages, dkv_do_stages, dkv_row_stages, dkv_stack_columns, dkv_warps,
-                dkv_producer_registers, dkv_consumer_registers]
+                dkv_kv_stages, dkv_q_stages, dkv_do_stages, dkv_row_stages, dkv_out_apart, dkv_stack_columns,
+                dkv_warps, dkv_producer_registers, dkv_consumer_registers]
     grid %k by dkv_keys {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -126,6 +132,7 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
   %parts = tile.parameter "dkv_parts" : index
   %part_columns = tile.parameter "dkv_part_columns" : index
   %turns = tile.parameter "dkv_turns" : i1
+  %apart = tile.parameter "dkv_out_apart" : i1
   %mask_block_q = tile.parameter "mask_block_q" : index
   %mask_block_kv = tile.parameter "mask_block_kv" : index
   %causal = tile.parameter "causal" : i1
@@ -134,6 +141,10 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
   %masks = arith.ori %causal, %keeps : i1
   %always = arith.constant true
   %awaits = arith.xori %keeps, %always : i1
+  %head_dim = tile.parameter "head_dim" : index
+  %c64 = arith.constant 64 : index
+  %is_short = arith.cmpi sle, %head_dim, %c64 : index
+  %is_long = arith.cmpi sgt, %head_dim, %c64 : index
   %steps_per_block = arith.divui %mask_block_q, %tile_queries : index
 
   %q_len = tile.dim %q, 2 : !tile.global<4 x !elem>
@@ -148,12 +159,15 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
   %do_map = tile.tensor_map %d_o : !tile.global<4 x !elem> -> !tile.tensor_map<4, !q_slot>
   %k_map = tile.tensor_map %k : !tile.global<4 x !elem> -> !tile.tensor_map<4, !kv_slot>
   %v_map = tile.tensor_map %v : !tile.global<4 x !elem> -> !tile.tensor_map<4, !kv_slot>
+  %dk_map = tile.tensor_map %d_k : !tile.global<4 x !elem> -> !tile.tensor_map<4, !out_box>
+  %dv_map = tile.tensor_map %d_v : !tile.global<4 x !elem> -> !tile.tensor_map<4, !out_box>
 
   %work_ring = tile.ring stages 2 passed_by [1, dkv_warps] : !work_ring
   %step_ring = tile.ring stages 4 passed_by [1, 1, dkv_warps] : !step_ring
   %offset_ring = tile.ring stages dkv_row_stages passed_by [dkv_warps] : !row_ring
   %delta_ring = tile.ring stages dkv_row_stages passed_by [dkv_warps] : !row_ring
   %stack_ring = tile.ring stages 1 passed_by [dkv_warps] : !stack_ring
+  %out_ring = tile.ring stages 1 passed_by [dkv_warps] : !out_ring
   %k_ring = tile.ring stages dkv_kv_stages passed_by [dkv_warps] : !kv_ring
   %v_ring = tile.ring stages dkv_kv_stages passed_by [dkv_warps] : !kv_ring
   %q_ring = tile.ring stages dkv_q_stages passed_by [dkv_warps] : !q_ring
@@ -458,6 +472,7 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
     %hidden = tile.splat %minus_inf : f32 -> !scores
     %no_output = tile.splat %f0 : f32 -> !output
     %stack_slot = tile.ring_pieces %stack_ring[%start] : !stack_ring -> !stack_slot
+    %out_slot = tile.ring_pieces %out_ring[%start] : !out_ring -> !out_slot
     %kept_slabs = tile.slice %kept[%c0, %c0] : !tile.global<3 x !elem> -> !tile.view<1 x !elem>
     %tile_ends:7 = scf.while (%work_at = %start, %kv_at = %start, %tile_at = %start, %tile_do_at = %start,
                               %tile_step_at = %start, %tile_offset_at = %start, %tile_delta_at = %start)
@@ -550,12 +565,24 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
           scf.if %turns {
             tile.pass_turn
           }
+          %at = tile.ring_next %q_ring[%old_at] : !q_ring -> !cursor
           %delta_note = tile.ring_wait %delta_ring[%delta_at] : !row_ring -> !row_values
-          %delta_here = tile.load_shared %delta_note : !row_values -> !rows
-          %deltas = tile.expand %delta_here axis 0 : !rows -> !scores
-          %dp = tile.dot_wait 1 (%slopes : !tile.pending<!scores>) -> !scores
+          // Beside short products, delta is better read behind them.
+          %distance = scf.if %is_short -> (!scores) {
+            %q_slot_early = tile.ring_wait %q_ring[%at] : !q_ring -> !q_slot
+            %dp = tile.dot_wait 1 (%slopes : !tile.pending<!scores>) -> !scores
+            %delta_here = tile.load_shared %delta_note : !row_values -> !rows
+            %deltas = tile.expand %delta_here axis 0 : !rows -> !scores
+            %late_distance = arith.subf %dp, %deltas : !scores
+            scf.yield %late_distance : !scores
+          } else {
+            %delta_here = tile.load_shared %delta_note : !row_values -> !rows
+            %deltas = tile.expand %delta_here axis 0 : !rows -> !scores
+            %dp = tile.dot_wait 1 (%slopes : !tile.pending<!scores>) -> !scores
+            %early_distance = arith.subf %dp, %deltas : !scores
+            scf.yield %early_distance : !scores
+          }
           %p_back = tile.convert %old_p : !weights -> !scores
-          %distance = arith.subf %dp, %deltas : !scores
           %ds_f32 = arith.mulf %p_back, %distance : !scores
           %ds = tile.convert %ds_f32 : !scores -> !weights
           %slab = arith.index_cast %old_kept : i32 to index
@@ -569,8 +596,10 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
           %q_part = tile.shared_columns %q_slot_of[%first_column] : !q_slot -> !q_part
 
           // Issue: this step's scores, dk of the one before.
-          %at = tile.ring_next %q_ring[%old_at] : !q_ring -> !cursor
-          %q_slot = tile.ring_wait %q_ring[%at] : !q_ring -> !q_slot
+          scf.if %is_long {
+            %q_slot_late = tile.ring_wait %q_ring[%at] : !q_ring -> !q_slot
+          }
+          %q_slot = tile.ring_pieces %q_ring[%at] : !q_ring -> !q_slot
           scf.if %turns {
             tile.take_turn
           }
@@ -580,10 +609,11 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
           scf.if %turns {
             tile.pass_turn
           }
-          %place_note, %flag_note = tile.ring_wait %step_ring[%step_at] station 3
+          %offset_note = tile.ring_wait %offset_ring[%offset_at] : !row_ring -> !row_values
+          // Whoever has the offset has the note, which was read for it.
+          %place_note, %flag_note = tile.ring_pieces %step_ring[%step_at]
               : !step_ring -> !place_note, !flag_note
           %flags, %kept_here = tile.load_note %flag_note : !flag_note -> i32, i32
-          %offset_note = tile.ring_wait %offset_ring[%offset_at] : !row_ring -> !row_values
           %offset = tile.load_shared %offset_note : !row_values -> !rows
           %offsets = tile.expand %offset axis 0 : !rows -> !scores
           %new_dv, %s, %old_p_used = tile.dot_wait 1 (%dv_adding, %products, %old_p
@@ -645,7 +675,8 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
         %delta_here_l = tile.load_shared %delta_note_l : !row_values -> !rows
         %deltas_l = tile.expand %delta_here_l axis 0 : !rows -> !scores
         %dp_l = tile.dot_wait 1 (%slopes_l : !tile.pending<!scores>) -> !scores
-        scf.if %is_last_part {
+        %gives_v = arith.andi %is_last_part, %apart : i1
+        scf.if %gives_v {
           tile.ring_release %v_ring[%kv_at] : !kv_ring
         }
         %p_back_l = tile.convert %last_p : !weights -> !scores
@@ -667,16 +698,29 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
             -> !output, !weights
         tile.ring_release %do_ring[%last_do_at] : !q_ring
         %dv_tile = tile.convert %dv_sum : !output -> !output_elem
-        %dv_view = tile.slice %d_v[%batch, %kv_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
-        tile.store %dv_tile, %dv_view[%first_key, %first_column] below %end_key : !output_elem, !tile.view<2 x !elem>
+        scf.if %apart {
+          tile.store_slabs %dv_tile through %out_slot, %dv_map[%batch, %kv_head, %first_key, %first_column] rows dkv_keys
+              : !output_elem, !out_slot, !tile.tensor_map<4, !out_box>
+        } else {
+          %v_part = tile.shared_columns %v_slot[%c0] : !kv_slot -> !out_slot
+          tile.store_slabs %dv_tile through %v_part, %dv_map[%batch, %kv_head, %first_key, %first_column] rows dkv_keys
+              : !output_elem, !out_slot, !tile.tensor_map<4, !out_box>
+        }
         %dk_sum, %last_ds_used = tile.dot_wait 0 (%last_adding, %ds_l : !tile.pending<!output>, !weights)
             -> !output, !weights
         tile.ring_release %q_ring[%last_at] : !q_ring
         %output_scales = tile.splat %softmax_scale : f32 -> !output
         %scaled = arith.mulf %dk_sum, %output_scales : !output
         %dk_tile = tile.convert %scaled : !output -> !output_elem
-        %dk_view = tile.slice %d_k[%batch, %kv_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
-        tile.store %dk_tile, %dk_view[%first_key, %first_column] below %end_key : !output_elem, !tile.view<2 x !elem>
+        scf.if %apart {
+          tile.store_slabs %dk_tile through %out_slot, %dk_map[%batch, %kv_head, %first_key, %first_column] rows dkv_keys
+              : !output_elem, !out_slot, !tile.tensor_map<4, !out_box>
+        } else {
+          %dk_view = tile.slice %d_k[%batch, %kv_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
+          tile.store %dk_tile, %dk_view[%first_key, %first_column] below %end_key : !output_elem, !tile.view<2 x !elem>
+          tile.store_stacked_wait
+          tile.ring_release %v_ring[%kv_at] : !kv_ring
+        }
         %end_at = tile.ring_next %q_ring[%last_at] : !q_ring -> !cursor
         %end_do_at = tile.ring_next %do_ring[%last_do_at] : !q_ring -> !cursor
         %end_delta_at = tile.ring_next %delta_ring[%last_delta_at] : !row_ring -> !cursor
@@ -689,8 +733,6 @@ tile.kernel @attention_bwd_kv(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x 
       scf.yield %work_next, %kv_next, %ends#0, %ends#1, %ends#2, %ends#3, %ends#4
           : !cursor, !cursor, !cursor, !cursor, !cursor, !cursor, !cursor
     }
-    scf.if %keeps {
-      tile.store_stacked_wait
-    }
+    tile.store_stacked_wait
   }
 }
