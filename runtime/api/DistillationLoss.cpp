@@ -37,7 +37,7 @@ void checkElements(Checks &checks, const char *name, const TensorView &view,
     checkView(checks, name, view, view.rank, "any", MemoryUse::Used);
   checks.that(isFloating(view.dtype),
               "{}.dtype: expected float32, bfloat16 or float16, got {}", name,
-              dataTypeName(view.dtype));
+              view.dtype);
   if (!checks.ok())
     return;
   checkLastStride(checks, name, view);
@@ -55,8 +55,8 @@ Status validate(const TensorView &loss, const TensorView *gradient,
   if (checks.ok())
     checkElements(checks, "teacher", teacher, student);
   checks.that(teacher.dtype == student.dtype,
-              "teacher.dtype: expected {} as in student, got {}",
-              dataTypeName(student.dtype), dataTypeName(teacher.dtype));
+              "teacher.dtype: expected {} as in student, got {}", student.dtype,
+              teacher.dtype);
   if (checks.ok() && gradient) {
     checkElements(checks, "gradient", *gradient, student);
     checkDistinct(checks, "gradient", *gradient);
@@ -75,7 +75,7 @@ Status validate(const TensorView &loss, const TensorView *gradient,
   if (checks.ok())
     checks.that(loss.dtype == DataType::Float32 && loss.elementCount() == 1,
                 "loss: expected one float32, got {} elements of {}",
-                loss.elementCount(), dataTypeName(loss.dtype));
+                loss.elementCount(), loss.dtype);
   checkDevice(checks, "loss", loss, student.device, "student");
   if (checks.ok()) {
     checkApart(checks, "loss", loss, "student", &student);

@@ -79,7 +79,7 @@ Status checkRounded(const QuantisedTensors &into, const CallTensors &inputs,
       break;
     checkDevice(checks, name.c_str(), view, problem.device);
     checks.that(view.dtype == expected.dtype, "{}.dtype: expected {}, got {}",
-                name, dataTypeName(expected.dtype), dataTypeName(view.dtype));
+                name, expected.dtype, view.dtype);
     for (std::size_t i = 0; i < expected.sizes.size(); ++i)
       checks.that(view.sizes[i] == expected.sizes[i],
                   "{}.sizes[{}]: expected {}, got {}", name, i,
@@ -201,8 +201,7 @@ Status Engine::attentionQuantisedInto(const TensorView &o,
     return call.status();
   Checks checks;
   checks.that(o.dtype == DataType::BFloat16 || o.dtype == DataType::Float16,
-              "o.dtype: expected bfloat16 or float16, got {}",
-              dataTypeName(o.dtype));
+              "o.dtype: expected bfloat16 or float16, got {}", o.dtype);
   if (!checks.ok())
     return std::move(checks).status();
   call->tensors.o = &o;

@@ -23,7 +23,7 @@ void checkQuery(Checks &checks, const TensorView &q, MemoryUse use) {
   checks.that(q.dtype == DataType::Float32 || q.dtype == DataType::BFloat16 ||
                   q.dtype == DataType::Float16,
               "q.dtype: expected float32, bfloat16 or float16, got {}",
-              dataTypeName(q.dtype));
+              q.dtype);
   checks.that(q.sizes[1] >= 1, "q.sizes[1]: expected at least 1 head, got {}",
               q.sizes[1]);
   checks.that(q.sizes[3] >= 8 && q.sizes[3] <= kMaxHeadDim &&
@@ -41,7 +41,7 @@ void checkKeyLike(Checks &checks, const char *name, const TensorView &view,
     return;
   checkDevice(checks, name, view, q.device);
   checks.that(view.dtype == q.dtype, "{}.dtype: expected {} as in q, got {}",
-              name, dataTypeName(q.dtype), dataTypeName(view.dtype));
+              name, q.dtype, view.dtype);
   checkSize(checks, name, view, 0, "batch", q.sizes[0], "q");
   checks.that(view.sizes[1] >= 1 && q.sizes[1] % view.sizes[1] == 0,
               "{}.sizes[1]: expected a number of heads that divides the {} of "
@@ -93,8 +93,7 @@ void checkByHead(Checks &checks, const char *name,
     return;
   checkDevice(checks, name, *values, q.device);
   checks.that(values->dtype == DataType::Float32,
-              "{}.dtype: expected float32, got {}", name,
-              dataTypeName(values->dtype));
+              "{}.dtype: expected float32, got {}", name, values->dtype);
   if (!isFlat)
     checkSize(checks, name, *values, 0, "batch", q.sizes[0], "q");
   if (!isFlat || values->sizes[0] != 1)
@@ -143,7 +142,7 @@ AttentionProblem makeProblem(const TensorView &q, const TensorView &k,
 
 /// An output must not share memory with anything that the call reads.
 void checkApartFromInputs(Checks &checks, const char *name,
-                          const TensorView &view, const CallTensors &tensors,
+                          const SpannedView &view, const CallTensors &tensors,
                           const AttentionConfig &config) {
   const bool areRounded = tensors.eightQ != nullptr;
   checkApart(checks, name, view, areRounded ? "tensors.q" : "q", tensors.q);
@@ -210,8 +209,8 @@ Status validateOutputs(const CallTensors &tensors,
     if (checks.ok()) {
       checkDevice(checks, "o", *o, problem.device);
       checks.that(o->dtype == problem.kind.dtype,
-                  "o.dtype: expected {} as in q, got {}",
-                  dataTypeName(problem.kind.dtype), dataTypeName(o->dtype));
+                  "o.dtype: expected {} as in q, got {}", problem.kind.dtype,
+                  o->dtype);
       checkSize(checks, "o", *o, 0, "batch", problem.batch, "q");
       checkSize(checks, "o", *o, 1, "qHeads", problem.qHeads, "q");
       checkSize(checks, "o", *o, 2, "qLen", problem.qLen, "q");
@@ -228,8 +227,7 @@ Status validateOutputs(const CallTensors &tensors,
     if (checks.ok()) {
       checkDevice(checks, name, *lse, problem.device);
       checks.that(lse->dtype == DataType::Float32,
-                  "outputs.lse.dtype: expected float32, got {}",
-                  dataTypeName(lse->dtype));
+                  "outputs.lse.dtype: expected float32, got {}", lse->dtype);
       checkSize(checks, name, *lse, 0, "batch", problem.batch, "q");
       checkSize(checks, name, *lse, 1, "qHeads", problem.qHeads, "q");
       checkSize(checks, name, *lse, 2, "qLen", problem.qLen, "q");
@@ -237,8 +235,9 @@ Status validateOutputs(const CallTensors &tensors,
       checkDistinct(checks, name, *lse);
     }
     if (checks.ok() && use == MemoryUse::Used) {
-      checkApart(checks, name, *lse, "o", tensors.o);
-      checkApartFromInputs(checks, name, *lse, tensors, config);
+      const SpannedView spanned(*lse);
+      checkApart(checks, name, spanned, "o", tensors.o);
+      checkApartFromInputs(checks, name, spanned, tensors, config);
     }
   }
   return std::move(checks).status();

@@ -28,8 +28,7 @@ void checkLike(Checks &checks, const NamedView &tensor, const char *modelName,
   checks.that(view->dtype == model.dtype,
               "{}.dtype: expected {} as in {}, got "
               "{}",
-              name, dataTypeName(model.dtype), modelName,
-              dataTypeName(view->dtype));
+              name, model.dtype, modelName, view->dtype);
   constexpr std::array kMeanings = {"batch", "heads", "length", "headDim"};
   for (std::size_t i = 0; i < kMeanings.size(); ++i)
     checkSize(checks, name, *view, i, kMeanings[i], model.sizes[i], modelName);
@@ -43,8 +42,7 @@ void checkRows(Checks &checks, const NamedView &tensor,
     return;
   checkDevice(checks, name, *view, problem.device);
   checks.that(view->dtype == DataType::Float32,
-              "{}.dtype: expected float32, got {}", name,
-              dataTypeName(view->dtype));
+              "{}.dtype: expected float32, got {}", name, view->dtype);
   checkSize(checks, name, *view, 0, "batch", problem.batch, "q");
   checkSize(checks, name, *view, 1, "qHeads", problem.qHeads, "q");
   checkSize(checks, name, *view, 2, "qLen", problem.qLen, "q");
@@ -106,12 +104,12 @@ void checkGradientsApart(Checks &checks, const CallTensors &tensors) {
                              NamedView{"dO", tensors.dO},
                              NamedView{"dLse", tensors.dLse}};
   for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const SpannedView gradient(*gradients[i].view);
     for (std::size_t j = 0; j < i; ++j)
-      checkApart(checks, gradients[i].name, *gradients[i].view,
-                 gradients[j].name, gradients[j].view);
+      checkApart(checks, gradients[i].name, gradient, gradients[j].name,
+                 gradients[j].view);
     for (const NamedView &input : inputs)
-      checkApart(checks, gradients[i].name, *gradients[i].view, input.name,
-                 input.view);
+      checkApart(checks, gradients[i].name, gradient, input.name, input.view);
   }
 }
 

@@ -23,8 +23,7 @@ void checkMask(Checks &checks, const AttentionProblem &problem,
     return;
   checkDevice(checks, "config.blockMask", mask, problem.device);
   checks.that(mask.dtype == DataType::Bool,
-              "config.blockMask.dtype: expected bool, got {}",
-              dataTypeName(mask.dtype));
+              "config.blockMask.dtype: expected bool, got {}", mask.dtype);
   const std::array expected{problem.batch, problem.qHeads, problem.qBlocks(),
                             problem.kvBlocks()};
   checks.that(mask.sizes == expected,
@@ -70,11 +69,9 @@ Status validateListShapes(const ListNames &names,
   checkDevice(checks, names.indices, indices, problem.device);
   checkDevice(checks, names.counts, counts, problem.device);
   checks.that(indices.dtype == DataType::Int32,
-              "{}.dtype: expected int32, got {}", names.indices,
-              dataTypeName(indices.dtype));
+              "{}.dtype: expected int32, got {}", names.indices, indices.dtype);
   checks.that(counts.dtype == DataType::Int32,
-              "{}.dtype: expected int32, got {}", names.counts,
-              dataTypeName(counts.dtype));
+              "{}.dtype: expected int32, got {}", names.counts, counts.dtype);
   const std::array expected{problem.batch, problem.qHeads, problem.qBlocks()};
   for (const auto &[name, view] :
        {std::pair(names.indices, &indices), std::pair(names.counts, &counts)})

@@ -22,8 +22,7 @@ void checkEightBits(Checks &checks, const char *name, const TensorView &view,
     return;
   checkDevice(checks, name, view, device);
   checks.that(view.dtype == DataType::Float8E4M3,
-              "{}.dtype: expected float8_e4m3fn, got {}", name,
-              dataTypeName(view.dtype));
+              "{}.dtype: expected float8_e4m3fn, got {}", name, view.dtype);
 }
 
 } // namespace
@@ -37,7 +36,7 @@ Status validatePrecision(const AttentionProblem &problem,
   checks.supported(isHalfType(problem.kind.dtype),
                    "q.dtype: expected bfloat16 or float16 with "
                    "config.precision {}, got {}",
-                   precision, dataTypeName(problem.kind.dtype));
+                   precision, problem.kind.dtype);
   checks.supported(config.tune == TuneMode::Off,
                    "config.tune: expected Off, since no kernel of "
                    "config.precision {} is tuned, got OnFirstUse",
@@ -55,7 +54,7 @@ Result<AttentionProblem> validateQuantised(const QuantisedTensors &tensors,
               "are, got inputs");
   checks.that(isHalfType(tensors.dtype),
               "tensors.dtype: expected bfloat16 or float16, got {}",
-              dataTypeName(tensors.dtype));
+              tensors.dtype);
   checkEightBits(checks, "tensors.q", q, "[batch, qHeads, qLen, headDim]",
                  q.device);
   if (checks.ok())
@@ -73,7 +72,7 @@ Result<AttentionProblem> validateQuantised(const QuantisedTensors &tensors,
     checkDevice(checks, "tensors.vScales", scales, q.device);
     checks.that(scales.dtype == DataType::Float32,
                 "tensors.vScales.dtype: expected float32, got {}",
-                dataTypeName(scales.dtype));
+                scales.dtype);
     checks.that(k.sizes[2] == tensors.kvLen,
                 "tensors.kvLen: expected {} as in tensors.k, got {}",
                 k.sizes[2], tensors.kvLen);

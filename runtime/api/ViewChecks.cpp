@@ -7,11 +7,50 @@
 
 #include <bit>
 #include <cstdlib>
-#include <string>
 
 namespace spargejit::api {
 
 namespace {
+
+/// What the sizes and strides of a view come to.
+struct Extent {
+  /// Some size is below 0.
+  bool isNegative = false;
+  /// Some size is 0.
+  bool isEmpty = false;
+  /// The elements are few enough for every sum and product of their number that
+  /// a call forms; strides of 0 make many of little memory.
+  bool elementsFit = true;
+  /// Every element's offset fits 63 bits.
+  bool offsetsFit = true;
+};
+
+Extent extentOf(const TensorView &view, std::int64_t elementBytes) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  Extent extent;
+  std::int64_t count = 1, reach = elementBytes;
+  bool overflows = false;
+  for (std::size_t i = 0; i < TensorView::kMaxRank; ++i) {
+    if (i == static_cast<std::size_t>(view.rank))
+      break;
+    const std::int64_t size = view.sizes[i], stride = view.strides[i];
+    extent.isNegative |= size < 0;
+    extent.isEmpty |= size == 0;
+    overflows |= __builtin_mul_overflow(count, size, &count);
+    if (size <= 1)
+      continue;
+    std::int64_t bytes = 0;
+    if (stride == INT64_MIN ||
+        __builtin_mul_overflow(size - 1, std::abs(stride), &bytes) ||
+        __builtin_mul_overflow(bytes, elementBytes, &bytes) ||
+        __builtin_add_overflow(reach, bytes, &reach))
+      extent.offsetsFit = false;
+  }
+  extent.elementsFit = extent.isEmpty || (!overflows && count < kMost);
+  return extent;
+}
+
+} // namespace
 
 std::string deviceName(Device device) {
   if (device == Device{})
@@ -22,93 +61,37 @@ std::string deviceName(Device device) {
   return fmt::format("{}:{}", kind, device.ordinal);
 }
 
-/// True when every element's offset fits 63 bits.
-bool offsetsFit(const TensorView &view) {
-  std::int64_t reach = static_cast<std::int64_t>(dataTypeSize(view.dtype));
-  for (std::size_t i = 0; i < static_cast<std::size_t>(view.rank); ++i) {
-    std::int64_t bytes = 0;
-    if (view.sizes[i] > 1 &&
-        (view.strides[i] == INT64_MIN ||
-         __builtin_mul_overflow(view.sizes[i] - 1, std::abs(view.strides[i]),
-                                &bytes) ||
-         __builtin_mul_overflow(
-             bytes, static_cast<std::int64_t>(dataTypeSize(view.dtype)),
-             &bytes) ||
-         __builtin_add_overflow(reach, bytes, &reach)))
-      return false;
-  }
-  return true;
-}
-
-/// True when the elements are few enough for every sum and product of their
-/// number that a call forms; strides of 0 make many of little memory.
-bool elementsFit(const TensorView &view) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 60;
-  std::int64_t count = 1;
-  bool fits = true;
-  for (std::int64_t size : sizesOf(view)) {
-    if (size == 0)
-      return true;
-    fits &= !__builtin_mul_overflow(count, size, &count) && count < kMost;
-  }
-  return fits;
-}
-
-} // namespace
-
-std::span<const std::int64_t> sizesOf(const TensorView &view) {
-  return {view.sizes.data(), static_cast<std::size_t>(view.rank)};
-}
-
-std::span<const std::int64_t> stridesOf(const TensorView &view) {
-  return {view.strides.data(), static_cast<std::size_t>(view.rank)};
-}
-
 void checkView(Checks &checks, const char *name, const TensorView &view,
                int rank, const char *shape, MemoryUse use) {
+  const std::size_t elementBytes = dataTypeSize(view.dtype);
   checks.that(view.rank == rank, "{}.rank: expected {} ({}), got {}", name,
               rank, shape, view.rank);
-  checks.that(dataTypeSize(view.dtype) > 0,
+  checks.that(elementBytes > 0,
               "{}.dtype: expected a DataType, got the number {}", name,
               static_cast<int>(view.dtype));
   if (!checks.ok())
     return; // the rest counts on them
-  for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i)
+  const Extent extent = extentOf(view, static_cast<std::int64_t>(elementBytes));
+  for (std::size_t i = 0; extent.isNegative && i < sizesOf(view).size(); ++i)
     checks.that(view.sizes[i] >= 0, "{}.sizes[{}]: expected 0 or more, got {}",
                 name, i, view.sizes[i]);
-  checks.that(elementsFit(view),
+  checks.that(extent.elementsFit,
               "{}.sizes: expected fewer than 2^60 elements, got sizes [{}]",
               name, fmt::join(sizesOf(view), ", "));
-  checks.that(offsetsFit(view),
+  checks.that(extent.offsetsFit,
               "{}.strides: expected offsets of less than 2^63 bytes, got sizes "
               "[{}] and strides [{}]",
               name, fmt::join(sizesOf(view), ", "),
               fmt::join(stridesOf(view), ", "));
-  if (!checks.ok() || use == MemoryUse::Ignored || view.elementCount() == 0)
+  if (!checks.ok() || use == MemoryUse::Ignored || extent.isEmpty)
     return;
   auto address = std::bit_cast<std::uintptr_t>(view.data);
   checks.that(view.data != nullptr, "{}.data: expected memory, got null", name);
-  checks.that(address % dataTypeSize(view.dtype) == 0,
+  // Sizes of elements are powers of two.
+  checks.that((address & (elementBytes - 1)) == 0,
               "{}.data: expected an address that is a multiple of {} ({}), got "
               "{:#x}",
-              name, dataTypeSize(view.dtype), dataTypeName(view.dtype),
-              address);
-}
-
-void checkDevice(Checks &checks, const char *name, const TensorView &view,
-                 Device expected, const char *like) {
-  // The names are made on failure only: this runs on every call.
-  if (view.device != expected)
-    checks.that(false, "{}.device: expected {} as {}, got {}", name,
-                deviceName(expected), like, deviceName(view.device));
-}
-
-void checkLastStride(Checks &checks, const char *name, const TensorView &view) {
-  auto last = static_cast<std::size_t>(view.rank - 1);
-  checks.that(view.strides[last] == 1 || view.sizes[last] <= 1,
-              "{}.strides[{}]: expected 1 (the elements of a head's vector "
-              "side by side), got {}",
-              name, last, view.strides[last]);
+              name, elementBytes, view.dtype, address);
 }
 
 void checkRowValues(Checks &checks, const char *name, const TensorView &view) {
@@ -119,27 +102,12 @@ void checkRowValues(Checks &checks, const char *name, const TensorView &view) {
                    view.strides[last]);
 }
 
-void checkSize(Checks &checks, const char *name, const TensorView &view,
-               std::size_t dimension, const char *meaning,
-               std::int64_t expected, const char *like) {
-  checks.that(view.sizes[dimension] == expected,
-              "{}.sizes[{}]: expected {} {} as in {}, got {}", name, dimension,
-              meaning, expected, like, view.sizes[dimension]);
-}
-
 void checkDistinct(Checks &checks, const char *name, const TensorView &view) {
   checks.that(elementsAreDistinct(view),
               "{}.strides: expected a place of its own for every element, got "
               "sizes [{}] and strides [{}]",
               name, fmt::join(sizesOf(view), ", "),
               fmt::join(stridesOf(view), ", "));
-}
-
-void checkApart(Checks &checks, const char *name, const TensorView &view,
-                const char *otherName, const TensorView *other) {
-  checks.that(!other || !viewsOverlap(view, *other),
-              "{}: expected memory apart from {}, got an overlap", name,
-              otherName);
 }
 
 void checkThreads(Checks &checks, int threads) {

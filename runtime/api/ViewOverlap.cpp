@@ -22,24 +22,6 @@ struct Term {
   std::int64_t limit;
 };
 
-/// The first and the last byte's address that a view touches.
-struct ByteRange {
-  std::int64_t first;
-  std::int64_t last;
-};
-
-ByteRange byteRange(const TensorView &view) {
-  auto size = static_cast<std::int64_t>(dataTypeSize(view.dtype));
-  ByteRange range;
-  range.first = range.last = std::bit_cast<std::int64_t>(view.data);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(view.rank); ++i) {
-    std::int64_t reach = (view.sizes[i] - 1) * view.strides[i] * size;
-    (reach < 0 ? range.first : range.last) += reach;
-  }
-  range.last += size - 1;
-  return range;
-}
-
 class Search {
 public:
   explicit Search(std::int64_t target) : target_(target) {}
@@ -97,16 +79,29 @@ private:
 
 } // namespace
 
-bool viewsOverlap(const TensorView &a, const TensorView &b) {
-  if (a.elementCount() == 0 || b.elementCount() == 0)
-    return false;
-  ByteRange rangeA = byteRange(a), rangeB = byteRange(b);
-  if (rangeA.last < rangeB.first || rangeB.last < rangeA.first)
+ByteRange byteRange(const TensorView &view) {
+  const auto bytes = static_cast<std::int64_t>(dataTypeSize(view.dtype));
+  ByteRange range;
+  range.first = range.last = std::bit_cast<std::int64_t>(view.data);
+  for (std::size_t i = 0; i < TensorView::kMaxRank; ++i) {
+    if (i == static_cast<std::size_t>(view.rank))
+      break;
+    if (view.sizes[i] == 0)
+      return {INT64_MAX, INT64_MIN};
+    const std::int64_t reach = (view.sizes[i] - 1) * view.strides[i] * bytes;
+    (reach < 0 ? range.first : range.last) += reach;
+  }
+  range.last += bytes - 1;
+  return range;
+}
+
+bool viewsOverlap(const SpannedView &a, const SpannedView &b) {
+  if (a.bytes.last < b.bytes.first || b.bytes.last < a.bytes.first)
     return false;
   // a counts up from its first byte, b down from its last:
-  //   rangeA.first + Σ x·|s| = rangeB.last - Σ y·|t|.
-  Search search(rangeB.last - rangeA.first);
-  for (const TensorView *view : {&a, &b}) {
+  //   a.bytes.first + Σ x·|s| = b.bytes.last - Σ y·|t|.
+  Search search(b.bytes.last - a.bytes.first);
+  for (const TensorView *view : {&a.view, &b.view}) {
     auto size = static_cast<std::int64_t>(dataTypeSize(view->dtype));
     search.add(1, size - 1);
     for (std::size_t i = 0; i < static_cast<std::size_t>(view->rank); ++i)
@@ -120,7 +115,8 @@ bool elementsAreDistinct(const TensorView &view) {
     return true;
   std::array<Term, TensorView::kMaxRank> terms{};
   int count = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(view.rank); ++i)
+  // Last first, which is their order in most views: nothing is left to sort.
+  for (auto i = static_cast<std::size_t>(view.rank); i-- > 0;)
     if (view.sizes[i] > 1)
       terms[count++] = {std::abs(view.strides[i]), view.sizes[i] - 1};
   std::sort(terms.begin(), terms.begin() + count,

@@ -157,7 +157,7 @@ Status CudaDevice::checkSupport(const plan::AttentionProblem &problem,
   checks.supported(problem.kind.dtype == DataType::BFloat16 ||
                        problem.kind.dtype == DataType::Float16,
                    "q.dtype: expected bfloat16 or float16 on {}, got {}",
-                   architecture, dataTypeName(problem.kind.dtype));
+                   architecture, problem.kind.dtype);
   checks.supported(problem.softmaxScale > 0,
                    "config.softmaxScale: expected a number above 0 on {}, got "
                    "{}",
