@@ -31,9 +31,51 @@ TensorView spreadByHead(const TensorView &values,
   const std::int64_t last =
       values.sizes[values.rank - 1] == 1 ? 0 : values.strides[values.rank - 1];
   const std::int64_t first = values.rank == 2 ? values.strides[0] : 0;
-  return TensorView::strided(values.data, values.dtype,
-                             {problem.batch, problem.qHeads, 1},
-                             {first, last, 1}, values.device);
+  TensorView view = values;
+  view.rank = 3;
+  view.sizes = {problem.batch, problem.qHeads, 1};
+  view.strides = {first, last, 1};
+  return view;
+}
+
+/// The call's tensor behind values of a kind, or null.
+const TensorView *callersTensor(const CallTensors &tensors, ValueKind kind) {
+  switch (kind) {
+  case ValueKind::Query:
+    return tensors.q;
+  case ValueKind::Key:
+    return tensors.k;
+  case ValueKind::Value:
+    return tensors.v;
+  case ValueKind::Output:
+    return tensors.o;
+  case ValueKind::Lse:
+    return tensors.lse;
+  case ValueKind::DOutput:
+    return tensors.dO;
+  case ValueKind::DLse:
+    return tensors.dLse;
+  case ValueKind::DQuery:
+    return tensors.dQ;
+  case ValueKind::DKey:
+    return tensors.dK;
+  case ValueKind::DValue:
+    return tensors.dV;
+  case ValueKind::QuantisedQuery:
+    return tensors.eightQ;
+  case ValueKind::QuantisedKey:
+    return tensors.eightK;
+  case ValueKind::QuantisedValue:
+    return tensors.eightV;
+  case ValueKind::ValueScales:
+    return tensors.vScales;
+  case ValueKind::QueryFactors:
+    return tensors.qFactors;
+  case ValueKind::KeyFactors:
+    return tensors.kFactors;
+  default:
+    return nullptr;
+  }
 }
 
 /// Sets the tensors that are the caller's, and the lists that outlive the call.
@@ -42,44 +84,22 @@ void setCallerMemory(const MethodPlan &plan,
                      const CallTensors &tensors, const AttentionConfig &config,
                      const BlockLists *lists, plan::ValueTensors &values) {
   values.reset(plan);
-  values.setAll(plan, ValueKind::Query, *tensors.q);
-  values.setAll(plan, ValueKind::Key, *tensors.k);
-  if (tensors.v)
-    values.setAll(plan, ValueKind::Value, *tensors.v);
-  if (tensors.o)
-    values.setAll(plan, ValueKind::Output, *tensors.o);
-  if (tensors.lse)
-    values.setAll(plan, ValueKind::Lse, *tensors.lse);
-  for (auto [kind, view] : {std::pair(ValueKind::DOutput, tensors.dO),
-                            std::pair(ValueKind::DLse, tensors.dLse),
-                            std::pair(ValueKind::DQuery, tensors.dQ),
-                            std::pair(ValueKind::DKey, tensors.dK),
-                            std::pair(ValueKind::DValue, tensors.dV)})
-    if (view)
-      values.setAll(plan, kind, *view);
-  for (auto [kind, view] :
-       {std::pair(ValueKind::QuantisedQuery, tensors.eightQ),
-        std::pair(ValueKind::QuantisedKey, tensors.eightK),
-        std::pair(ValueKind::QuantisedValue, tensors.eightV),
-        std::pair(ValueKind::ValueScales, tensors.vScales),
-        std::pair(ValueKind::QueryFactors, tensors.qFactors),
-        std::pair(ValueKind::KeyFactors, tensors.kFactors)})
-    if (view)
-      values.setAll(plan, kind, *view);
-  if (int attended = plan::attendedLists(plan); lists && attended >= 0)
+  if (int attended = lists ? plan::attendedLists(plan) : -1; attended >= 0)
     setLists(values, attended, *lists);
   for (std::size_t i = 0; i < plan.values.size(); ++i) {
-    if (plan.values[i].kind != ValueKind::Scalar)
-      continue;
-    const std::optional<TensorView> &byHead =
-        plan.values[i].name == "top_k" ? config.topKByHead : config.topPByHead;
-    if (byHead)
-      values.at(static_cast<int>(i)) = spreadByHead(*byHead, problem);
+    const PlanValue &value = plan.values[i];
+    const int number = static_cast<int>(i);
+    if (const TensorView *view = callersTensor(tensors, value.kind)) {
+      values.at(number) = *view;
+    } else if (value.kind == ValueKind::CallerLists && tensors.lists) {
+      setLists(values, number, *tensors.lists);
+    } else if (value.kind == ValueKind::Scalar) {
+      const std::optional<TensorView> &byHead =
+          value.name == "top_k" ? config.topKByHead : config.topPByHead;
+      if (byHead)
+        values.at(number) = spreadByHead(*byHead, problem);
+    }
   }
-  if (tensors.lists)
-    for (std::size_t i = 0; i < plan.values.size(); ++i)
-      if (plan.values[i].kind == ValueKind::CallerLists)
-        setLists(values, static_cast<int>(i), *tensors.lists);
 }
 
 /// Takes the workspace and places in it what is not the caller's.
@@ -93,11 +113,12 @@ Result<Workspace> takeWorkspace(CallDevice &device, const MethodPlan &plan,
   auto workspace = device.workspace(*bytes, config);
   if (!workspace.ok())
     return Status(workspace.status()).withContext("method " + plan.name);
-  if (Status status =
-          plan::placeWorkspace(plan, problem, workspace->base, tensors)
-              .status();
-      !status)
-    return status;
+  if (*bytes > 0)
+    if (Status status =
+            plan::placeWorkspace(plan, problem, workspace->base, tensors)
+                .status();
+        !status)
+      return status;
   tensors.setCounters(workspace->counters);
   return workspace;
 }

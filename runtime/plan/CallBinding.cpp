@@ -112,7 +112,9 @@ std::optional<Shape> eightBitShape(PlanValue::Kind kind,
 
 void packTensor(const TensorView &view, int rank, std::int64_t *slots) {
   *slots++ = std::bit_cast<std::int64_t>(view.data);
-  for (int i = 0; i < rank; ++i) {
+  for (int i = 0; i < TensorView::kMaxRank; ++i) {
+    if (i == rank)
+      break;
     slots[i] = view.sizes[static_cast<std::size_t>(i)];
     slots[rank + i] = view.strides[static_cast<std::size_t>(i)];
   }
@@ -129,13 +131,6 @@ double numberOf(const PlanValue &value, const AttentionProblem &problem) {
 }
 
 } // namespace
-
-void ValueTensors::setAll(const MethodPlan &plan, PlanValue::Kind kind,
-                          const TensorView &view) {
-  for (std::size_t i = 0; i < plan.values.size(); ++i)
-    if (plan.values[i].kind == kind)
-      at(static_cast<int>(i)) = view;
-}
 
 std::array<std::int64_t, TensorView::kMaxRank>
 quantisedValueSizes(const AttentionProblem &problem) {

@@ -36,12 +36,10 @@ public:
       return;
     auto *first = static_cast<std::int32_t *>(counters);
     for (std::int64_t i = 0; i < kTicketCounters; ++i)
-      tickets_[static_cast<std::size_t>(i)] =
-          TensorView::contiguous(first + i, DataType::Int32, {1});
+      tickets_[static_cast<std::size_t>(i)] = countersAt(first + i, 1);
     for (std::int64_t i = 0; i < 2; ++i)
-      progress_[static_cast<std::size_t>(i)] =
-          TensorView::contiguous(first + kFirstProgressCounter + i * kMostHeads,
-                                 DataType::Int32, {kMostHeads});
+      progress_[static_cast<std::size_t>(i)] = countersAt(
+          first + kFirstProgressCounter + i * kMostHeads, kMostHeads);
   }
   /// Of counter number `counter` < kTicketCounters.
   const TensorView &tickets(int counter) const {
@@ -57,11 +55,19 @@ public:
   const TensorView &at(int value, int part = 0) const {
     return tensors_[static_cast<std::size_t>(2 * value + part)];
   }
-  /// Sets part 0 of every value of this kind.
-  void setAll(const MethodPlan &plan, PlanValue::Kind kind,
-              const TensorView &view);
 
 private:
+  // TensorView::contiguous() takes its sizes from the heap.
+  static TensorView countersAt(std::int32_t *first, std::int64_t count) {
+    TensorView view;
+    view.data = first;
+    view.dtype = DataType::Int32;
+    view.rank = 1;
+    view.sizes[0] = count;
+    view.strides[0] = 1;
+    return view;
+  }
+
   std::vector<TensorView> tensors_;
   std::array<TensorView, kTicketCounters> tickets_;
   std::array<TensorView, 2> progress_;

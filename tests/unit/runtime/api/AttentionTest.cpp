@@ -10,6 +10,7 @@
 #include "tests/numerics/harness/Sanitized.h"
 #include "tests/numerics/harness/TestSeed.h"
 #include "tests/unit/runtime/CallTrial.h"
+#include "tests/unit/runtime/HeapUse.h"
 #include "tests/unit/runtime/tools/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
@@ -274,6 +275,25 @@ TEST(Attention, HasASmallCostPerWarmCall) {
     std::printf("%s: %.2f us a call\n", method, microseconds);
     EXPECT_LT(microseconds, 2000);
     EXPECT_EQ(counters().bytesAllocated, before);
+  }
+}
+
+TEST(Attention, TakesNothingFromTheHeapWhenWarm) {
+  auto random = numerics::randomForTest();
+  CallTrial trial(random);
+  trial.config.threads = 1;
+  std::vector<float> shares(static_cast<std::size_t>(trial.q().sizes[1]), 0.5f);
+  for (const char *method : {"dense", "topk", "spargeattention2"}) {
+    trial.config.method = method;
+    if (trial.config.method == "topk")
+      trial.config.topKByHead = TensorView::contiguous(
+          shares.data(), DataType::Float32, {trial.q().sizes[1]});
+    else
+      trial.config.topKByHead.reset();
+    ASSERT_EQ(run(trial).message(), "");
+    const std::int64_t before = heapAllocations();
+    ASSERT_TRUE(run(trial).ok());
+    EXPECT_EQ(heapAllocations(), before) << method;
   }
 }
 

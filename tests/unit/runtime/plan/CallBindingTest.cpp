@@ -4,6 +4,7 @@
 #include "runtime/plan/CallBinding.h"
 
 #include "tests/unit/runtime/ExamplePlans.h"
+#include "tests/unit/runtime/HeapUse.h"
 
 #include <gtest/gtest.h>
 
@@ -216,6 +217,18 @@ TEST(CallBinding, PacksTheDevicesTicketsWhereItHasSome) {
         size};
     EXPECT_EQ(std::vector(slots.end() - 6, slots.end()), expected);
   }
+}
+
+TEST(CallBinding, TakesNothingFromTheHeapAgain) {
+  const MethodPlan plan = unit::densePlan();
+  ValueTensors tensors;
+  tensors.reset(plan);
+  std::vector<std::int32_t> counters(kCounters);
+  const std::int64_t before = unit::heapAllocations();
+  tensors.reset(plan);
+  tensors.setCounters(counters.data());
+  ASSERT_TRUE(placeWorkspace(plan, exampleProblem(), nullptr, tensors).ok());
+  EXPECT_EQ(unit::heapAllocations(), before);
 }
 
 // A counter for each head of k, behind half of them one for each head of q;
