@@ -103,11 +103,11 @@ PreparedPlans::get(const std::shared_ptr<const MethodPlan> &plan,
   const Key key{plan.get(), kind, scope, tuned,
                 plan->takesCustomSource() ? hashText(config.customSource)
                                           : Digest()};
-  if (auto kept = prepared_.find(key)) {
+  if (const auto *kept = prepared_.find(key)) {
     if (kept->ok())
       countKernelCacheHits(
           static_cast<std::int64_t>((**kept)->launches.size()));
-    return *std::move(kept);
+    return *kept;
   }
   if (Status status = device_.mayPrepare(config); !status)
     return status;

@@ -30,6 +30,12 @@ public:
   /// `*hit`, where wanted, tells whether it was kept and complete.
   template <typename Make>
   Outcome get(const Key &key, Make &&make, bool *hit = nullptr) {
+    // All but the first, who share in no flight.
+    if (const Outcome *kept = find(key)) {
+      if (hit)
+        *hit = true;
+      return *kept;
+    }
     Flight flight(*this, key);
     if (hit)
       *hit = !flight.first() && flight.complete();
@@ -38,13 +44,14 @@ public:
     return flight.outcome();
   }
 
-  /// The outcome that is kept for `key`; none while it is being made.
-  std::optional<Outcome> find(const Key &key) const {
+  /// The outcome that is kept for `key`, for the life of the object; null where
+  /// there is none and while it is being made.
+  const Outcome *find(const Key &key) const {
     std::lock_guard lock(mutex_);
     auto it = outcomes_.find(key);
-    if (it == outcomes_.end() || !isComplete(it->second))
-      return std::nullopt;
-    return it->second.get();
+    // What is forgotten is so before it is complete.
+    return it == outcomes_.end() || !isComplete(it->second) ? nullptr
+                                                            : &it->second.get();
   }
 
   std::size_t size() const {

@@ -221,8 +221,8 @@ Status CudaDevice::write(const void *from, void *to, std::int64_t bytes) {
 
 Result<std::shared_ptr<const DeviceKernel>>
 CudaDevice::maskKernel(const AttentionConfig &config) {
-  if (auto kept = maskKernel_.find(0))
-    return *std::move(kept);
+  if (const auto *kept = maskKernel_.find(0))
+    return *kept;
   if (Status status = mayPrepare(config); !status)
     return status;
   using Outcome = Result<std::shared_ptr<const DeviceKernel>>;

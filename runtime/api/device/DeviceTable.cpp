@@ -59,6 +59,12 @@ DeviceTable::tuningTable(const Target &target,
 Result<DeviceTable::Entry *> DeviceTable::find(Device device) {
   if (device.kind == DeviceKind::Cpu && device.ordinal == 0)
     return &host_;
+  const auto number = static_cast<std::size_t>(device.ordinal);
+  const bool isFirst =
+      device.kind == DeviceKind::Cuda && number < opened_.size();
+  if (Entry *opened =
+          isFirst ? opened_[number].load(std::memory_order_acquire) : nullptr)
+    return opened;
   Checks checks;
   checks.that(device.kind != DeviceKind::Cpu,
               "expected ordinal 0, since there is one CPU, got {}",
@@ -75,7 +81,10 @@ Result<DeviceTable::Entry *> DeviceTable::find(Device device) {
   auto entry = openCuda(device.ordinal);
   if (!entry.ok())
     return entry.status();
-  return (cuda_[device.ordinal] = *std::move(entry)).get();
+  Entry *opened = (cuda_[device.ordinal] = *std::move(entry)).get();
+  if (isFirst)
+    opened_[number].store(opened, std::memory_order_release);
+  return opened;
 }
 
 Result<std::unique_ptr<DeviceTable::Entry>> DeviceTable::openCuda(int ordinal) {

@@ -9,6 +9,8 @@
 #include "runtime/backend/cuda/Driver.h"
 #include "runtime/jit/DeviceJit.h"
 
+#include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -57,6 +59,8 @@ private:
   /// By architecture: devices of one kind share their code.
   std::map<std::string, std::unique_ptr<jit::DeviceJit>> jits_;
   std::map<int, std::unique_ptr<Entry>> cuda_;
+  /// The entries of the first devices, for calls to read without the lock.
+  std::array<std::atomic<Entry *>, 16> opened_{};
 };
 
 } // namespace spargejit::api
