@@ -85,15 +85,17 @@ Result<bool> isCaptured(const DeviceContext &device, StreamHandle stream) {
   CurrentContext current(device); // whose legacy stream a null stream is
   if (!current.status().ok())
     return current.status();
+  return isCaptured(device.driver(), stream);
+}
+
+Result<bool> isCaptured(const Driver &driver, StreamHandle stream) {
   int status = kCaptureNone;
-  ResultCode code =
-      device.driver().functions().streamIsCapturing(stream, &status);
+  ResultCode code = driver.functions().streamIsCapturing(stream, &status);
   // So the legacy stream answers while another one is being captured that it
   // would have to wait for.
   if (code == result::kStreamCaptureImplicit)
     return true;
-  if (Status failed = device.driver().check(code, "cuStreamIsCapturing");
-      !failed)
+  if (Status failed = driver.check(code, "cuStreamIsCapturing"); !failed)
     return failed;
   return status != kCaptureNone;
 }

@@ -80,6 +80,8 @@ private:
 /// Whether `stream` is being captured into a graph. May be asked during a
 /// capture.
 Result<bool> isCaptured(const DeviceContext &device, StreamHandle stream);
+/// The same where the stream's context is current.
+Result<bool> isCaptured(const Driver &driver, StreamHandle stream);
 
 /// Success unless `stream` is being captured into a graph. Then
 /// InvalidArgument: `what`, which a captured call must not do, has to be done

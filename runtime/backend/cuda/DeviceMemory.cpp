@@ -239,10 +239,10 @@ Status Workspaces::adopt(Workspace &workspace, StreamHandle stream) {
   CurrentContext current(device_);
   if (!current.status().ok())
     return current.status();
-  auto captured = isCaptured(device_, stream);
+  const Driver &driver = device_.driver();
+  auto captured = isCaptured(driver, stream);
   if (!captured.ok() || *captured)
     return captured.status();
-  const Driver &driver = device_.driver();
   unsigned long long id = 0;
   Status status =
       driver.check(driver.functions().streamId(stream, &id), "cuStreamGetId");

@@ -31,6 +31,8 @@ struct EncodedMap {
   std::array<std::int64_t, 1 + 2 * TensorView::kMaxRank> slots{};
   TensorMapBits bits;
 };
+/// Kernels that have a row of them: those of a pass and of the pass back.
+constexpr std::size_t kEncodedRows = 4;
 
 std::uint64_t nextSerial() {
   static std::atomic<std::uint64_t> last = 0;
@@ -80,12 +82,12 @@ Status loadFailure(const Driver &driver, ResultCode code,
 } // namespace
 
 LoadedKernel::LoadedKernel(const DeviceContext &device, const LaunchInfo &info)
-    : device_(device), serial_(nextSerial()), info_(info),
-      sharesMultiprocessors_(std::any_of(info.arguments.begin(),
-                                         info.arguments.end(),
-                                         [](const KernelArgument &argument) {
-                                           return argument.name == "progress";
-                                         })) {}
+    : device_(device), serial_(info.tensorMaps.empty() ? 0 : nextSerial()),
+      info_(info), sharesMultiprocessors_(
+                       std::any_of(info.arguments.begin(), info.arguments.end(),
+                                   [](const KernelArgument &argument) {
+                                     return argument.name == "progress";
+                                   })) {}
 
 Result<std::shared_ptr<const LoadedKernel>>
 LoadedKernel::load(const DeviceContext &device, const LaunchInfo &info,
@@ -315,7 +317,9 @@ Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream,
   CurrentContext current(device_);
   if (!current.status().ok())
     return current.status();
-  static thread_local std::array<EncodedMap, kMaxTensorMaps> encoded;
+  static thread_local std::array<std::array<EncodedMap, kMaxTensorMaps>,
+                                 kEncodedRows>
+      encoded;
   std::array<void *, 1 + kMaxTensorMaps> parameters{
       const_cast<std::int64_t *>(slots)};
   for (std::size_t i = 0; i < info_.tensorMaps.size(); ++i) {
@@ -324,7 +328,7 @@ Status LoadedKernel::run(const std::int64_t *slots, StreamHandle stream,
         info_.arguments[static_cast<std::size_t>(map.argument)];
     const std::int64_t *first = slots + argument.firstSlot;
     const std::int64_t *end = first + 1 + 2 * argument.rank;
-    EncodedMap &mine = encoded[i];
+    EncodedMap &mine = encoded[serial_ % kEncodedRows][i];
     if (mine.kernel != serial_ || !std::equal(first, end, mine.slots.begin())) {
       mine.kernel = 0;
       Status status =

@@ -86,7 +86,8 @@ private:
   Result<unsigned> sharedBytes(const std::int64_t *slots) const;
 
   const DeviceContext &device_;
-  /// Of no other kernel of this process.
+  /// Of no other kernel of this process; 0 for one without tensor maps. Those
+  /// of kernels that are loaded one after the other follow each other.
   const std::uint64_t serial_;
   const LaunchInfo info_;
   /// Runs beside the launch before or after it, by argument "progress".

@@ -429,6 +429,26 @@ TEST_F(CudaCallTest, ReservesTheWorkspaceOfASelection) {
   EXPECT_FALSE(fake_.captureBroken);
 }
 
+// Each of these costs a warm call time.
+TEST_F(CudaCallTest, AsksTheDriverForLittleWhenWarm) {
+  ASSERT_EQ(run().message(), "");
+  std::map<std::string, int> expected = {
+      {"cuCtxGetCurrent", 2},    {"cuCtxPushCurrent_v2", 2},
+      {"cuCtxPopCurrent_v2", 2}, {"cuStreamIsCapturing", 1},
+      {"cuStreamGetId", 1},      {"cuLaunchKernelEx", 1}};
+  fake_.calls.clear();
+  ASSERT_EQ(run().message(), "");
+  EXPECT_EQ(fake_.calls, expected);
+  // And with the context current already.
+  expected.erase("cuCtxPushCurrent_v2");
+  expected.erase("cuCtxPopCurrent_v2");
+  open();
+  cuda::CurrentContext current(*device_);
+  fake_.calls.clear();
+  ASSERT_EQ(run().message(), "");
+  EXPECT_EQ(fake_.calls, expected);
+}
+
 TEST_F(CudaCallTest, ServesManyThreadsAtOnce) {
   fake_.onLaunch = nullptr;
   std::vector<std::thread> threads;

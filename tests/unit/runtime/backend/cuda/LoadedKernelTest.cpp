@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 namespace spargejit::cuda {
@@ -243,6 +244,60 @@ TEST_F(LoadedKernelTest, NamesATensorThatNoMapDescribes) {
       status.message().rfind("x.strides[2]: expected a multiple of 16", 0), 0u);
   EXPECT_TRUE(fake_.launches.empty());
   EXPECT_EQ(current(), nullptr);
+}
+
+// A thread keeps the descriptors of each kernel's last tensors.
+TEST_F(LoadedKernelTest, DescribesTensorsOnceAndAnewWhereTheyDiffer) {
+  auto first = loaded();
+  auto second = loaded();
+  fake_.calls.clear();
+  auto encoded = [&] { return fake_.callsOf("cuTensorMapEncodeTiled"); };
+  auto run = [&](const LoadedKernel &kernel) {
+    EXPECT_EQ(kernel.run(slots_.data(), nullptr).message(), "");
+  };
+  // The kernels of a pass take turns.
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    run(*first);
+    run(*second);
+    EXPECT_EQ(encoded(), 2);
+  }
+  const auto before = slots_;
+  int expected = 2;
+  for (auto [slot, value] : {std::pair(0, 0x2000), std::pair(3, 999),
+                             std::pair(5, 193000), std::pair(7, 128)}) {
+    slots_[static_cast<std::size_t>(slot)] = value;
+    run(*first);
+    EXPECT_EQ(encoded(), ++expected) << slot;
+    FakeTensorMap map;
+    std::memcpy(&map, fake_.launches.back().parameters[1].data(), sizeof map);
+    EXPECT_EQ(map.address, static_cast<std::uint64_t>(slots_[0]));
+    EXPECT_EQ(map.sizes[1], static_cast<std::uint64_t>(slots_[3]));
+    EXPECT_EQ(map.strides[2], 2 * static_cast<std::uint64_t>(slots_[5]));
+    EXPECT_EQ(map.strides[0], 2 * static_cast<std::uint64_t>(slots_[7]));
+  }
+  // Numbers are no part of them.
+  slots_[9] = 0;
+  run(*first);
+  EXPECT_EQ(encoded(), expected);
+  slots_ = before;
+  run(*second);
+  EXPECT_EQ(encoded(), expected);
+  run(*first);
+  EXPECT_EQ(encoded(), ++expected);
+  std::thread([&] { run(*first); }).join();
+  EXPECT_EQ(encoded(), ++expected);
+}
+
+TEST_F(LoadedKernelTest, DescribesTensorsForEachDevice) {
+  auto here = loaded();
+  auto other = DeviceContext::open(*driver_, 1);
+  ASSERT_TRUE(other.ok());
+  auto there = LoadedKernel::load(**other, info_, image_);
+  ASSERT_TRUE(there.ok());
+  fake_.calls.clear();
+  ASSERT_TRUE(here->run(slots_.data(), nullptr).ok());
+  ASSERT_TRUE((*there)->run(slots_.data(), nullptr).ok());
+  EXPECT_EQ(fake_.callsOf("cuTensorMapEncodeTiled"), 2);
 }
 
 TEST_F(LoadedKernelTest, DoesNothingButLaunch) {
