@@ -38,6 +38,12 @@ std::shared_ptr<void> borrow(void *memory) {
   return {std::shared_ptr<void>(), memory};
 }
 
+/// A failure that begins with the name of a field, with its owner's in front:
+/// names are put together on failure only.
+Status ofOwner(const char *owner, const Status &failure) {
+  return {failure.code(), owner + failure.message()};
+}
+
 /// A view, where one is given.
 Status toOptional(const char *name, const SpargejitTensor *tensor,
                   std::optional<TensorView> &to) {
@@ -117,23 +123,23 @@ Result<TensorView> toView(const char *name, const SpargejitTensor *tensor) {
   return view;
 }
 
-Result<Tensor> toDense(const std::string &name, const SpargejitTensor *tensor,
-                       const char *why) {
-  auto view = toView(name.c_str(), tensor);
+Result<Tensor> toDense(const char *owner, const char *field,
+                       const SpargejitTensor *tensor, const char *why) {
+  auto view = toView(field, tensor);
   if (!view.ok())
-    return view.status();
-  const std::vector<std::int64_t> sizes(view->sizes.begin(),
-                                        view->sizes.begin() + view->rank);
+    return ofOwner(owner, view.status());
   std::int64_t stride = 1;
   for (int i = view->rank; i-- > 0;) {
     const auto at = static_cast<std::size_t>(i);
     if (view->sizes[at] != 1 && view->strides[at] != stride &&
         view->elementCount() != 0)
-      return invalid("{}.strides[{}]: expected {}, since {}, got {}", name, i,
-                     stride, why, view->strides[at]);
+      return invalid("{}{}.strides[{}]: expected {}, since {}, got {}", owner,
+                     field, i, stride, why, view->strides[at]);
     stride *= view->sizes[at];
   }
-  return Tensor::adopt(borrow(view->data), view->dtype, sizes, view->device);
+  return Tensor::adopt(borrow(view->data), view->dtype,
+                       {view->sizes.begin(), view->sizes.begin() + view->rank},
+                       view->device);
 }
 
 Status toLse(const SpargejitOutputs &outputs, TensorView &lse,
@@ -151,12 +157,10 @@ Status toLse(const SpargejitOutputs &outputs, TensorView &lse,
 Result<BlockLists> toLists(const char *name, const SpargejitLists *lists) {
   if (!lists)
     return invalid("{}: expected lists, got null", name);
-  auto indices = toDense(std::string(name) + ".indices", &lists->indices,
-                         "lists are dense");
+  auto indices = toDense(name, ".indices", &lists->indices, "lists are dense");
   if (!indices.ok())
     return indices.status();
-  auto counts =
-      toDense(std::string(name) + ".counts", &lists->counts, "lists are dense");
+  auto counts = toDense(name, ".counts", &lists->counts, "lists are dense");
   if (!counts.ok())
     return counts.status();
   return BlockLists{*std::move(indices), *std::move(counts), lists->maskBlockQ,

@@ -8,7 +8,6 @@
 #include "spargejit/training.h"
 
 #include <cstddef>
-#include <string>
 
 namespace spargejit::c_abi {
 
@@ -16,10 +15,11 @@ namespace spargejit::c_abi {
 /// for a rank, type or device that there is not.
 Result<TensorView> toView(const char *name, const SpargejitTensor *tensor);
 
-/// A dense tensor on the caller's memory. InvalidArgument also where it is not
-/// dense; `why` says why it must be.
-Result<Tensor> toDense(const std::string &name, const SpargejitTensor *tensor,
-                       const char *why);
+/// A dense tensor on the caller's memory, whose name is `owner` and `field`
+/// (".indices") behind it. InvalidArgument also where it is not dense; `why`
+/// says why it must be.
+Result<Tensor> toDense(const char *owner, const char *field,
+                       const SpargejitTensor *tensor, const char *why);
 
 /// The view of lse, where it is wanted, in `lse`, which `to` then refers to.
 Status toLse(const SpargejitOutputs &outputs, TensorView &lse,

@@ -34,8 +34,7 @@ Result<QuantisedTensors> toQuantised(const char *name,
                    hasFactors)}) {
     if (!from && !isNeeded)
       continue;
-    auto tensor = toDense(std::string(name) + field, from,
-                          "tensors in eight bits are dense");
+    auto tensor = toDense(name, field, from, "tensors in eight bits are dense");
     if (!tensor.ok())
       return tensor.status();
     *to = *std::move(tensor);
