@@ -4,8 +4,10 @@
 // row.
 #include "compiler/Conversion/TileToNvvm/NvvmEmitter.h"
 
+#include "llvm/Support/SaveAndRestore.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::sparge;
@@ -218,8 +220,27 @@ LogicalResult NvvmEmitter::emit(tile::LoadRowsOp op) {
   return success();
 }
 
-/// A thread's two neighbouring elements at a time; a row's start and stride
-/// are multiples of two elements, as the host checks.
+/// Of four groups of eight columns, of which each lane of four holds two
+/// columns, every lane gets one group whole: word i goes to the i-th of the
+/// four lanes.
+static void exchangeGroups(PtxBuilder &p, Value inFour,
+                           MutableArrayRef<Value> words) {
+  for (size_t bit : {1U, 2U}) {
+    const auto distance = static_cast<int64_t>(bit);
+    Value isUpper = p.equals(p.remainder(p.divide(inFour, distance), 2), 1);
+    for (size_t i = 0; i < 4; ++i) {
+      if ((i & bit) != 0)
+        continue;
+      Value &low = words[i], &high = words[i + bit];
+      Value other = p.fromLaneXor(p.select(isUpper, low, high), distance);
+      low = p.select(isUpper, other, low);
+      high = p.select(isUpper, high, other);
+    }
+  }
+}
+
+/// A thread's two neighbouring elements at a time; a row's start and stride are
+/// multiples of two elements, as the host checks.
 LogicalResult NvvmEmitter::storeTile(tile::StoreOp op) {
   auto type = cast<RankedTensorType>(op.getValue().getType());
   const View &view = views_[op.getView()];
@@ -231,26 +252,63 @@ LogicalResult NvvmEmitter::storeTile(tile::StoreOp op) {
   FailureOr<Registers> value = registersOf(op.getValue());
   if (failed(value))
     return failure();
-  Value first =
-      p_.add(scalar(op.getOffsets()[1]), p_.mul(p_.remainder(lane_, 4), 2));
-  for (int64_t half = 0; half < 2; ++half) {
-    Value row = p_.add(scalar(op.getOffsets()[0]), rowInTile(half));
-    Value isRow = p_.less(row, view.rows);
-    if (op.getBelow())
-      isRow = arith::AndIOp::create(b_, p_.location(), isRow,
-                                    p_.less(row, scalar(op.getBelow())));
-    Value offset = p_.add(p_.mul(p_.signExtend(row), view.rowStride),
-                          p_.signExtend(first));
-    Value pointer = p_.globalPointer(view.pointer, view.elementType, offset);
-    for (int64_t group = 0; group < type.getDimSize(1) / 8; ++group) {
-      Value stores = arith::AndIOp::create(
-          b_, p_.location(), isRow,
-          p_.less(p_.add(first, 8 * group), view.columns));
-      p_.storeGlobalWhere(stores, (*value)[2 * group + half],
-                          p_.globalPointer(pointer, view.elementType,
-                                           p_.constant64(8 * group)));
+  const int64_t groups = type.getDimSize(1) / 8;
+  auto store = [&](bool exchanges) {
+    Value inFour = p_.remainder(lane_, 4);
+    Value first =
+        p_.add(scalar(op.getOffsets()[1]), p_.mul(inFour, exchanges ? 8 : 2));
+    for (int64_t half = 0; half < 2; ++half) {
+      Value row = p_.add(scalar(op.getOffsets()[0]), rowInTile(half));
+      Value isRow = p_.less(row, view.rows);
+      if (op.getBelow())
+        isRow = arith::AndIOp::create(b_, p_.location(), isRow,
+                                      p_.less(row, scalar(op.getBelow())));
+      Value offset = p_.add(p_.mul(p_.signExtend(row), view.rowStride),
+                            p_.signExtend(first));
+      Value pointer = p_.globalPointer(view.pointer, view.elementType, offset);
+      auto word = [&](int64_t group) {
+        return group < groups ? (*value)[2 * group + half] : p_.constant(0);
+      };
+      for (int64_t group = 0; group < groups; group += exchanges ? 4 : 1) {
+        Value place = p_.globalPointer(pointer, view.elementType,
+                                       p_.constant64(8 * group));
+        Value stores = arith::AndIOp::create(
+            b_, p_.location(), isRow,
+            p_.less(p_.add(first, 8 * group), view.columns));
+        if (!exchanges) {
+          p_.storeGlobalWhere(stores, word(group), place);
+          continue;
+        }
+        Registers words{word(group), word(group + 1), word(group + 2),
+                        word(group + 3)};
+        exchangeGroups(p_, inFour, words);
+        if (groups - group < 4)
+          stores = arith::AndIOp::create(
+              b_, p_.location(), stores,
+              p_.less(inFour, p_.constant(groups - group)));
+        p_.ptxWhere(stores, "st.global.v4.b32 [$0], {$1, $2, $3, $4};",
+                    "l,r,r,r,r",
+                    {place, words[0], words[1], words[2], words[3]});
+      }
     }
+  };
+  if (!op->hasAttr("tile.exchanged")) {
+    store(/*exchanges=*/false);
+    return success();
   }
+  // Where a thread's elements go is formed anew: kept, it would take registers
+  // beside the loops before.
+  Value thread = p_.ptx("mov.u32 $0, %tid.x;", "=r", {}, p_.i32()).front();
+  const llvm::SaveAndRestore lane(lane_, p_.remainder(thread, 32));
+  const llvm::SaveAndRestore warp(warp_,
+                                  p_.divide(p_.remainder(thread, 128), 32));
+  auto branch = scf::IfOp::create(b_, p_.location(), isAligned(view),
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(branch.thenBlock());
+  store(/*exchanges=*/true);
+  b_.setInsertionPointToStart(branch.elseBlock());
+  store(/*exchanges=*/false);
   return success();
 }
 

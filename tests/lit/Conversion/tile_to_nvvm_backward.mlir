@@ -137,6 +137,35 @@ tile.kernel @parts(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
 
 // -----
 
+// Five groups of eight columns of two rows: four exchanges for each four groups, of
+// which the second has one, that lane 0 stores. Rows that do not start at multiples
+// of 16 bytes are stored in words.
+// CHECK-LABEL: llvm.func @exchanged(
+// CHECK: mov.u32 $0, %tid.x;
+// CHECK: scf.if
+// CHECK-COUNT-4: nvvm.shfl.sync bfly
+// CHECK: st.global.v4.b32 [$0], {$1, $2, $3, $4};
+// CHECK-COUNT-4: nvvm.shfl.sync bfly
+// CHECK: arith.cmpi slt, %{{.*}}, %c1_i32
+// CHECK: st.global.v4.b32
+// CHECK-COUNT-8: nvvm.shfl.sync bfly
+// CHECK: st.global.v4.b32
+// CHECK: } else {
+// CHECK-NOT: nvvm.shfl
+// CHECK-COUNT-10: st.global.b32
+tile.kernel @exchanged(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : f32
+  tile.role "consumers" warps 4 registers 232 {
+    %zeros = tile.splat %f0 : f32 -> tensor<64x40xf32>
+    %packed = tile.convert %zeros : tensor<64x40xf32> -> tensor<64x40xbf16>
+    %matrix = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+    tile.store %packed, %matrix[%c0, %c0] {tile.exchanged} : tensor<64x40xbf16>, !tile.view<2 x bf16>
+  }
+}
+
+// -----
+
 // Eight lanes share a row of 64 columns, so that 32 rows take eight loads of 16
 // bytes from each tensor, all under way at once; rows that do not start at such
 // multiples are read element by element.
