@@ -16,7 +16,8 @@ using Tuning = std::map<std::string, std::int64_t>;
 /// Two warpgroups of 64 query rows, or one where blocks are of 64: 128 · (56 +
 /// 2 · 224) registers, since who forms delta has loads under way in some. Rings
 /// as far as 16-bit elements fit 227 KiB beside q and do, of which short rows
-/// leave room for the next.
+/// leave room for the next, and dq leaves through a slot of its own where one
+/// is left.
 Tuning queryTuning(const ProblemClass &kind, bool hasLists) {
   const std::int64_t tileQ = hasLists ? kind.maskBlockQ : 128;
   // Scores of 64 keys spill beside a row of more than 240 columns.
@@ -25,15 +26,19 @@ Tuning queryTuning(const ProblemClass &kind, bool hasLists) {
                                                    : 128;
   const std::int64_t keyBox =
       hasLists ? std::gcd(tileKv, kind.maskBlockKv) : tileKv;
-  return {{"dq_tile_q", tileQ},
-          {"dq_tile_kv", tileKv},
-          {"dq_key_box", keyBox},
-          {"dq_boxes", tileKv / keyBox},
-          {"dq_q_stages", kind.headDim > 64 ? 1 : 2},
-          {"dq_k_stages", kind.headDim > 128 ? 2 : 3},
-          {"dq_v_stages", kind.headDim > 192 ? 1 : 2},
-          {"dq_warps", tileQ / 16},
-          {"dq_producer_registers", 56},
+  const std::int64_t qStages = kind.headDim > 64 ? 1 : 2;
+  const std::int64_t kStages = kind.headDim > 128 ? 2 : 3;
+  const std::int64_t vStages = kind.headDim > 192 ? 1 : 2;
+  const std::int64_t rowBytes =
+      2 *
+      (kind.headDim % 64 == 32 ? kind.headDim : (kind.headDim + 63) / 64 * 64);
+  const std::int64_t bytes =
+      rowBytes * ((2 * qStages + 1) * tileQ + (kStages + vStages) * tileKv);
+  return {{"dq_tile_q", tileQ},          {"dq_tile_kv", tileKv},
+          {"dq_key_box", keyBox},        {"dq_boxes", tileKv / keyBox},
+          {"dq_q_stages", qStages},      {"dq_k_stages", kStages},
+          {"dq_v_stages", vStages},      {"dq_out_apart", bytes <= 224 << 10},
+          {"dq_warps", tileQ / 16},      {"dq_producer_registers", 56},
           {"dq_consumer_registers", 224}};
 }
 

@@ -30,6 +30,7 @@
 //   q, do  loader [0] -> consumers [1]: a row's tiles (q with what the row is)
 //   k      loader [0] -> consumers [1]: a key tile with its boxes and flags
 //   v      loader [0] -> consumers [1]: a value tile
+//   out    the consumers' own: with dq_out_apart, dq on its way to memory
 //
 // A key tile is used twice, for the scores and one step later, when its ds is
 // there, for dq: ds(i - 1) k(i - 1) and q k(i)ᵀ are issued together. Warpgroups
@@ -54,6 +55,7 @@
 !q_slot = !tile.shared<dq_tile_q x head_dim x !elem, swizzle swizzle_bytes>
 !kv_slot = !tile.shared<dq_tile_kv x head_dim x !elem, swizzle swizzle_bytes>
 !kv_box = !tile.shared<dq_key_box x head_dim x !elem, swizzle swizzle_bytes>
+!out_box = !tile.shared<16 x head_dim x !elem, swizzle swizzle_bytes>
 !row_note = !tile.shared<4 x i32>
 !box_note = !tile.shared<dq_boxes x i32>
 !flag_note = !tile.shared<1 x i32>
@@ -63,6 +65,7 @@
 !box_ring = !tile.ring<!box_note, !flag_note>
 !q_ring = !tile.ring<!q_slot, !row_note>
 !do_ring = !tile.ring<!q_slot>
+!out_ring = !tile.ring<!q_slot>
 !k_ring = !tile.ring<!kv_slot, !box_note, !flag_note>
 !v_ring = !tile.ring<!kv_slot>
 !cursor = !tile.cursor
@@ -91,7 +94,7 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
                              %softmax_scale: f32)
     parameters [elem, head_dim, mask_block_q, mask_block_kv, causal, has_lists, has_places, forms_delta, dq_tile_q,
                 dq_tile_kv, dq_key_box, dq_boxes, swizzle_bytes, dq_q_stages, dq_k_stages, dq_v_stages,
-                dq_warps, dq_producer_registers, dq_consumer_registers]
+                dq_out_apart, dq_warps, dq_producer_registers, dq_consumer_registers]
     grid %q by dq_tile_q {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -112,6 +115,7 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
   %has_lists = tile.parameter "has_lists" : i1
   %is_rest = tile.parameter "has_places" : i1
   %forms_delta = tile.parameter "forms_delta" : i1
+  %apart = tile.parameter "dq_out_apart" : i1
   %true_always = arith.constant true
   %has_delta = arith.xori %forms_delta, %true_always : i1
   %head_dim = tile.parameter "head_dim" : index
@@ -128,6 +132,7 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
   %k_map = tile.tensor_map %k : !tile.global<4 x !elem> -> !tile.tensor_map<4, !kv_box>
   %v_map = tile.tensor_map %v : !tile.global<4 x !elem> -> !tile.tensor_map<4, !kv_box>
   %do_map = tile.tensor_map %d_o : !tile.global<4 x !elem> -> !tile.tensor_map<4, !q_slot>
+  %dq_map = tile.tensor_map %d_q : !tile.global<4 x !elem> -> !tile.tensor_map<4, !out_box>
 
   // Each ring's barriers: a slot is full when station 0 has arrived (one thread,
   // with the bytes of its copies), and passed on when the warps named have.
@@ -139,6 +144,7 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
   %do_ring = tile.ring stages dq_q_stages passed_by [dq_warps] : !do_ring
   %k_ring = tile.ring stages dq_k_stages passed_by [dq_warps] : !k_ring
   %v_ring = tile.ring stages dq_v_stages passed_by [dq_warps] : !v_ring
+  %out_ring = tile.ring stages 1 passed_by [dq_warps] : !out_ring
   %start = tile.ring_start : !cursor
 
   // ---- scout: what to load -------------------------------------------------
@@ -490,6 +496,7 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
     %hidden = tile.splat %minus_inf : f32 -> !scores
     %no_keys = tile.splat %minus_inf : f32 -> !rows
     %no_output = tile.splat %f0 : f32 -> !output
+    %out_slot = tile.ring_pieces %out_ring[%start] : !out_ring -> !q_slot
     %kv_len_i32 = arith.index_cast %kv_len : index to i32
     %shift_i32 = arith.index_cast %shift : index to i32
 
@@ -637,12 +644,20 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
       tile.ring_release %k_ring[%last_k_at] : !k_ring
       %scaled = arith.mulf %sum, %output_scales : !output
       %dq_tile = tile.convert %scaled : !output -> !output_elem
-      %dq_view = tile.slice %d_q[%batch, %head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
-      tile.store %dq_tile, %dq_view[%first_row, %c0] : !output_elem, !tile.view<2 x !elem>
+      scf.if %apart {
+        tile.store_slabs %dq_tile through %out_slot, %dq_map[%batch, %head, %first_row, %c0] rows dq_tile_q
+            : !output_elem, !q_slot, !tile.tensor_map<4, !out_box>
+      } else {
+        %dq_view = tile.slice %d_q[%batch, %head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
+        tile.store %dq_tile, %dq_view[%first_row, %c0] {tile.exchanged} : !output_elem, !tile.view<2 x !elem>
+      }
       %q_next = tile.ring_next %q_ring[%q_at] : !q_ring -> !cursor
       scf.yield %q_next, %k_after, %v_after : !cursor, !cursor, !cursor
     }
     // The end has been seen.
     tile.ring_release %q_ring[%ends#0] : !q_ring
+    scf.if %apart {
+      tile.store_stacked_wait
+    }
   }
 }
