@@ -20,8 +20,8 @@ using Tuning = std::map<std::string, std::int64_t>;
 /// is left.
 Tuning queryTuning(const ProblemClass &kind, bool hasLists) {
   const std::int64_t tileQ = hasLists ? kind.maskBlockQ : 128;
-  // Scores of 64 keys spill beside a row of more than 240 columns.
-  const std::int64_t tileKv = kind.headDim > 240   ? 48
+  // Scores of 64 keys spill beside a row of 240 columns or more.
+  const std::int64_t tileKv = kind.headDim >= 240  ? 48
                               : kind.headDim > 128 ? 64
                                                    : 128;
   const std::int64_t keyBox =

@@ -33,8 +33,10 @@
 //   out    the consumers' own: with dq_out_apart, dq on its way to memory
 //
 // A key tile is used twice, for the scores and one step later, when its ds is
-// there, for dq: ds(i - 1) k(i - 1) and q k(i)ᵀ are issued together. Warpgroups
-// take turns in issuing, so that one's dots run under the other's exponentials.
+// there, for dq: ds(i - 1) k(i - 1) and q k(i)ᵀ are issued together, also over the
+// end of a row, whose dq is stored while the next row's first scores run.
+// Warpgroups take turns in issuing, so that one's dots run under the other's
+// exponentials; where products are short, not in a row's first step.
 //
 // Whoever reads delta of this launch may run beside its last rows: progress[0] counts
 // the query rows whose delta is there.
@@ -500,162 +502,205 @@ tile.kernel @attention_bwd_q(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !
     %kv_len_i32 = arith.index_cast %kv_len : index to i32
     %shift_i32 = arith.index_cast %shift : index to i32
 
-    %ends:3 = scf.while (%q_at = %start, %first_k_at = %start, %first_v_at = %start)
-        : (!cursor, !cursor, !cursor) -> (!cursor, !cursor, !cursor) {
-      %end_slot, %end_note = tile.ring_wait %q_ring[%q_at] : !q_ring -> !q_slot, !row_note
-      %end_steps, %end_batch, %end_head, %end_row = tile.load_note %end_note : !row_note -> i32, i32, i32, i32
-      %more = arith.cmpi sge, %end_steps, %c0_i32 : i32
-      scf.condition(%more) %q_at, %first_k_at, %first_v_at : !cursor, !cursor, !cursor
-    } do {
-    ^row(%q_at: !cursor, %first_k_at: !cursor, %first_v_at: !cursor):
-      // The first scores.
-      %q_slot, %q_note = tile.ring_pieces %q_ring[%q_at] : !q_ring -> !q_slot, !row_note
-      %k_slot_0, %k_boxes_0, %k_flags_0 = tile.ring_wait %k_ring[%first_k_at]
-          : !k_ring -> !kv_slot, !box_note, !flag_note
-      %products_0 = tile.dot_async %q_slot, %k_slot_0 transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
-      %do_slot = tile.ring_wait %do_ring[%q_at] : !do_ring -> !q_slot
-      %v_slot_0 = tile.ring_wait %v_ring[%first_v_at] : !v_ring -> !kv_slot
-      %slopes_0 = tile.dot_async %do_slot, %v_slot_0 transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
+    %no_scores = tile.splat %f0 : f32 -> !scores
+    %no_ds = tile.convert %no_scores : !scores -> !weights
 
-      // Row i sees the keys before row_ends[i].
+    // A turn of this loop is a row, whose first step issues the last product of the
+    // row before ("done"), so that the tensor core has no pause between rows. Before
+    // the first row, and where no row follows, products of whatever lies in the slots
+    // are not used.
+    %ends:9 = scf.while (%q_at = %start, %first_k_at = %start, %first_v_at = %start, %done_k_at = %start,
+                         %done_batch = %c0, %done_head = %c0, %done_row = %q_len,
+                         %done_output = %no_output, %done_ds = %no_ds)
+        : (!cursor, !cursor, !cursor, !cursor, index, index, index, !output, !weights)
+        -> (!cursor, !cursor, !cursor, !cursor, index, index, index, !output, !weights) {
+      %is_open = arith.cmpi slt, %done_row, %q_len : index
+
+      // Issue: dq of the tile before, the first scores, dp.
+      %done_k_slot, %done_k_boxes, %done_k_flags = tile.ring_pieces %k_ring[%done_k_at]
+          : !k_ring -> !kv_slot, !box_note, !flag_note
+      scf.if %is_long {
+        tile.take_turn
+      }
+      %adding_0 = tile.dot_async %done_ds, %done_k_slot onto %done_output : !output
+          : !weights, !kv_slot -> !tile.pending<!output>
+      %q_slot, %q_note = tile.ring_wait %q_ring[%q_at] : !q_ring -> !q_slot, !row_note
       %steps_i32, %batch_i32, %head_i32, %first_row_i32 = tile.load_note %q_note : !row_note -> i32, i32, i32, i32
+      %more = arith.cmpi sge, %steps_i32, %c0_i32 : i32
       %steps = arith.index_cast %steps_i32 : i32 to index
       %batch = arith.index_cast %batch_i32 : i32 to index
       %head = arith.index_cast %head_i32 : i32 to index
       %first_row = arith.index_cast %first_row_i32 : i32 to index
-      %first_limit = arith.addi %first_row_i32, %shift_i32 : i32
-      %first_end = arith.addi %first_limit, %c1_i32 : i32
-      %first_ends = tile.splat %first_end : i32 -> !row_numbers
-      %kv_ends = tile.splat %kv_len_i32 : i32 -> !row_numbers
-      %row_numbers = tile.iota : !row_numbers
-      %causal_ends = arith.addi %first_ends, %row_numbers : !row_numbers
-      %clipped_ends = arith.minsi %causal_ends, %kv_ends : !row_numbers
-      %row_ends = arith.select %causal, %clipped_ends, %kv_ends : !row_numbers
-
-      // Statistics. A row without keys has p = 2^(.. - inf) = 0; rows beyond the
-      // end are zeros throughout.
+      // Statistics, read while products run: lse here, delta when it is there.
       %lse_view = tile.slice %lse[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
       %delta_view = tile.slice %delta[%batch, %head] : !tile.global<3 x f32> -> !tile.view<1 x f32>
       %row_lse = tile.load_values %lse_view[%first_row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
-      scf.if %forms_delta {
-        %delta_note = tile.ring_wait %delta_ring[%q_at] station 2 : !delta_ring -> !flag_note
-      }
-      %row_delta = tile.load_values %delta_view[%first_row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
-      scf.if %forms_delta {
-        tile.ring_release %delta_ring[%q_at] station 2 : !delta_ring
-      }
-      %unseen = arith.cmpf oeq, %row_lse, %no_keys : !rows
-      %lse_log2 = arith.mulf %row_lse, %minus_log2_es : !rows
-      %row_offset = arith.select %unseen, %no_keys, %lse_log2 : !row_mask, !rows
-      %offsets = tile.expand %row_offset axis 1 : !rows -> !scores
-      %deltas = tile.expand %row_delta axis 1 : !rows -> !scores
-
-      %s_0 = tile.dot_wait 1 (%products_0 : !tile.pending<!scores>) -> !scores
-      %is_only = arith.cmpi eq, %steps, %c1 : index
-      scf.if %is_only {
-        tile.ring_release %q_ring[%q_at] : !q_ring
-      }
-      %flags_0 = tile.load_note %k_flags_0 : !flag_note -> i32
-      %masked_i32_0 = arith.andi %flags_0, %masked_bit : i32
-      %masked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
-      %visible_0 = scf.if %masked_0 -> (!scores) {
-        %keys_0 = tile.shared_positions %k_boxes_0 : !box_note -> !key_numbers
-        %key_numbers_0 = tile.expand %keys_0 axis 0 : !key_numbers -> !positions
-        %ends_0 = tile.expand %row_ends axis 1 : !row_numbers -> !positions
-        %sees_0 = arith.cmpi slt, %key_numbers_0, %ends_0 : !positions
-        %kept_0 = arith.select %sees_0, %s_0, %hidden : !score_mask, !scores
-        scf.yield %kept_0 : !scores
-      } else {
-        scf.yield %s_0 : !scores
-      }
-      %exponents_0 = math.fma %visible_0, %scales, %offsets : !scores
-      %p_0 = math.exp2 %exponents_0 : !scores
-      %dp_0, %p_held_0 = tile.dot_wait 0 (%slopes_0, %p_0 : !tile.pending<!scores>, !scores) -> !scores, !scores
-      tile.ring_release %v_ring[%first_v_at] : !v_ring
-      %distance_0 = arith.subf %dp_0, %deltas : !scores
-      %ds_f32_0 = arith.mulf %p_held_0, %distance_0 : !scores
-      %ds_0 = tile.convert %ds_f32_0 : !scores -> !weights
-      %k_at_0 = tile.ring_next %k_ring[%first_k_at] : !k_ring -> !cursor
-      %v_at_0 = tile.ring_next %v_ring[%first_v_at] : !v_ring -> !cursor
-
-      %output, %last_ds, %last_k_at, %k_after, %v_after = scf.for %step = %c1 to %steps step %c1
-          iter_args(%old_output = %no_output, %old_ds = %ds_0, %old_k_at = %first_k_at, %k_at = %k_at_0,
-                    %v_at = %v_at_0) -> (!output, !weights, !cursor, !cursor, !cursor) {
-        // Issue: dq of the tile before, scores of this one; dp when dq has landed,
-        // which bounds the registers in use.
-        %k_slot, %k_boxes, %k_flags = tile.ring_wait %k_ring[%k_at] : !k_ring -> !kv_slot, !box_note, !flag_note
-        %old_k_slot, %old_k_boxes, %old_k_flags = tile.ring_pieces %k_ring[%old_k_at]
+      scf.if %more {
+        %k_slot_here, %k_boxes_here, %k_flags_here = tile.ring_wait %k_ring[%first_k_at]
             : !k_ring -> !kv_slot, !box_note, !flag_note
-        tile.take_turn
-        %adding = tile.dot_async %old_ds, %old_k_slot onto %old_output : !output
-            : !weights, !kv_slot -> !tile.pending<!output>
-        %products = tile.dot_async %q_slot, %k_slot transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
-        %added, %ds_used = tile.dot_wait 1 (%adding, %old_ds : !tile.pending<!output>, !weights) -> !output, !weights
-        tile.ring_release %k_ring[%old_k_at] : !k_ring
-        %v_slot = tile.ring_wait %v_ring[%v_at] : !v_ring -> !kv_slot
-        %slopes = tile.dot_async %do_slot, %v_slot transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
-        tile.pass_turn
+      }
+      %k_slot_0, %k_boxes_0, %k_flags_0 = tile.ring_pieces %k_ring[%first_k_at]
+          : !k_ring -> !kv_slot, !box_note, !flag_note
+      %products_0 = tile.dot_async %q_slot, %k_slot_0 transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
+      %sum, %done_ds_used = tile.dot_wait 1 (%adding_0, %done_ds : !tile.pending<!output>, !weights)
+          -> !output, !weights
 
-        %s = tile.dot_wait 1 (%products : !tile.pending<!scores>) -> !scores
-        // The next row's q can come.
-        %step_after = arith.addi %step, %c1 : index
-        %is_last = arith.cmpi eq, %step_after, %steps : index
-        scf.if %is_last {
+      // The row before is complete. It is stored before dp is issued, behind which the
+      // exponentials would wait for it.
+      scf.if %is_open {
+        tile.ring_release %k_ring[%done_k_at] : !k_ring
+        %scaled = arith.mulf %sum, %output_scales : !output
+        %dq_tile = tile.convert %scaled : !output -> !output_elem
+        scf.if %apart {
+          tile.store_slabs %dq_tile through %out_slot, %dq_map[%done_batch, %done_head, %done_row, %c0] rows dq_tile_q
+              : !output_elem, !q_slot, !tile.tensor_map<4, !out_box>
+        } else {
+          %dq_view = tile.slice %d_q[%done_batch, %done_head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
+          tile.store %dq_tile, %dq_view[%done_row, %c0] {tile.exchanged} : !output_elem, !tile.view<2 x !elem>
+        }
+      }
+      scf.if %more {
+        %do_slot_here = tile.ring_wait %do_ring[%q_at] : !do_ring -> !q_slot
+        %v_slot_here = tile.ring_wait %v_ring[%first_v_at] : !v_ring -> !kv_slot
+      }
+      %do_slot = tile.ring_pieces %do_ring[%q_at] : !do_ring -> !q_slot
+      %v_slot_0 = tile.ring_pieces %v_ring[%first_v_at] : !v_ring -> !kv_slot
+      %slopes_0 = tile.dot_async %do_slot, %v_slot_0 transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
+      scf.if %is_long {
+        tile.pass_turn
+      }
+
+      %k_after, %v_after, %row_k_at, %row_output, %row_ds = scf.if %more
+          -> (!cursor, !cursor, !cursor, !output, !weights) {
+        // Row i sees the keys before row_ends[i].
+        %first_limit = arith.addi %first_row_i32, %shift_i32 : i32
+        %first_end = arith.addi %first_limit, %c1_i32 : i32
+        %first_ends = tile.splat %first_end : i32 -> !row_numbers
+        %kv_ends = tile.splat %kv_len_i32 : i32 -> !row_numbers
+        %row_numbers = tile.iota : !row_numbers
+        %causal_ends = arith.addi %first_ends, %row_numbers : !row_numbers
+        %clipped_ends = arith.minsi %causal_ends, %kv_ends : !row_numbers
+        %row_ends = arith.select %causal, %clipped_ends, %kv_ends : !row_numbers
+
+        scf.if %forms_delta {
+          %delta_note = tile.ring_wait %delta_ring[%q_at] station 2 : !delta_ring -> !flag_note
+        }
+        %row_delta = tile.load_values %delta_view[%first_row] otherwise %f0 : !tile.view<1 x f32>, f32 -> !rows
+        scf.if %forms_delta {
+          tile.ring_release %delta_ring[%q_at] station 2 : !delta_ring
+        }
+        // A row without keys has p = 2^(.. - inf) = 0; rows beyond the end are zeros
+        // throughout.
+        %unseen = arith.cmpf oeq, %row_lse, %no_keys : !rows
+        %lse_log2 = arith.mulf %row_lse, %minus_log2_es : !rows
+        %row_offset = arith.select %unseen, %no_keys, %lse_log2 : !row_mask, !rows
+        %offsets = tile.expand %row_offset axis 1 : !rows -> !scores
+        %deltas = tile.expand %row_delta axis 1 : !rows -> !scores
+
+        %s_0 = tile.dot_wait 1 (%products_0 : !tile.pending<!scores>) -> !scores
+        %is_only = arith.cmpi eq, %steps, %c1 : index
+        scf.if %is_only {
           tile.ring_release %q_ring[%q_at] : !q_ring
         }
-        %flags = tile.load_note %k_flags : !flag_note -> i32
-        %masked_i32 = arith.andi %flags, %masked_bit : i32
-        %masked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
-        %visible = scf.if %masked -> (!scores) {
-          %keys = tile.shared_positions %k_boxes : !box_note -> !key_numbers
-          %key_numbers = tile.expand %keys axis 0 : !key_numbers -> !positions
-          %ends = tile.expand %row_ends axis 1 : !row_numbers -> !positions
-          %sees = arith.cmpi slt, %key_numbers, %ends : !positions
-          %kept = arith.select %sees, %s, %hidden : !score_mask, !scores
-          scf.yield %kept : !scores
+        %flags_0 = tile.load_note %k_flags_0 : !flag_note -> i32
+        %masked_i32_0 = arith.andi %flags_0, %masked_bit : i32
+        %masked_0 = arith.cmpi ne, %masked_i32_0, %c0_i32 : i32
+        %visible_0 = scf.if %masked_0 -> (!scores) {
+          %keys_0 = tile.shared_positions %k_boxes_0 : !box_note -> !key_numbers
+          %key_numbers_0 = tile.expand %keys_0 axis 0 : !key_numbers -> !positions
+          %ends_0 = tile.expand %row_ends axis 1 : !row_numbers -> !positions
+          %sees_0 = arith.cmpi slt, %key_numbers_0, %ends_0 : !positions
+          %kept_0 = arith.select %sees_0, %s_0, %hidden : !score_mask, !scores
+          scf.yield %kept_0 : !scores
         } else {
-          scf.yield %s : !scores
+          scf.yield %s_0 : !scores
         }
-        %exponents = math.fma %visible, %scales, %offsets : !scores
-        %p = math.exp2 %exponents : !scores
-        // The assembler would move the exponentials behind the wait for dp; they stay
-        // before a wait for a barrier, here one that has come. Short products end
-        // sooner than that pays.
-        scf.if %is_long {
-          %v_slot_again = tile.ring_wait %v_ring[%v_at] : !v_ring -> !kv_slot
+        %exponents_0 = math.fma %visible_0, %scales, %offsets : !scores
+        %p_0 = math.exp2 %exponents_0 : !scores
+        %dp_0, %p_held_0 = tile.dot_wait 0 (%slopes_0, %p_0 : !tile.pending<!scores>, !scores) -> !scores, !scores
+        tile.ring_release %v_ring[%first_v_at] : !v_ring
+        %distance_0 = arith.subf %dp_0, %deltas : !scores
+        %ds_f32_0 = arith.mulf %p_held_0, %distance_0 : !scores
+        %ds_0 = tile.convert %ds_f32_0 : !scores -> !weights
+        %k_at_0 = tile.ring_next %k_ring[%first_k_at] : !k_ring -> !cursor
+        %v_at_0 = tile.ring_next %v_ring[%first_v_at] : !v_ring -> !cursor
+
+        %new_output, %new_ds, %new_k_at, %k_last, %v_last = scf.for %step = %c1 to %steps step %c1
+            iter_args(%old_output = %no_output, %old_ds = %ds_0, %old_k_at = %first_k_at, %k_at = %k_at_0,
+                      %v_at = %v_at_0) -> (!output, !weights, !cursor, !cursor, !cursor) {
+          // Issue: dq of the tile before, scores of this one; dp when dq has landed,
+          // which bounds the registers in use.
+          %k_slot, %k_boxes, %k_flags = tile.ring_wait %k_ring[%k_at] : !k_ring -> !kv_slot, !box_note, !flag_note
+          %old_k_slot, %old_k_boxes, %old_k_flags = tile.ring_pieces %k_ring[%old_k_at]
+              : !k_ring -> !kv_slot, !box_note, !flag_note
+          tile.take_turn
+          %adding = tile.dot_async %old_ds, %old_k_slot onto %old_output : !output
+              : !weights, !kv_slot -> !tile.pending<!output>
+          %products = tile.dot_async %q_slot, %k_slot transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
+          %added, %ds_used = tile.dot_wait 1 (%adding, %old_ds : !tile.pending<!output>, !weights) -> !output, !weights
+          tile.ring_release %k_ring[%old_k_at] : !k_ring
+          %v_slot = tile.ring_wait %v_ring[%v_at] : !v_ring -> !kv_slot
+          %slopes = tile.dot_async %do_slot, %v_slot transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
+          tile.pass_turn
+
+          %s = tile.dot_wait 1 (%products : !tile.pending<!scores>) -> !scores
+          // The next row's q can come.
+          %step_after = arith.addi %step, %c1 : index
+          %is_last = arith.cmpi eq, %step_after, %steps : index
+          scf.if %is_last {
+            tile.ring_release %q_ring[%q_at] : !q_ring
+          }
+          %flags = tile.load_note %k_flags : !flag_note -> i32
+          %masked_i32 = arith.andi %flags, %masked_bit : i32
+          %masked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
+          %visible = scf.if %masked -> (!scores) {
+            %keys = tile.shared_positions %k_boxes : !box_note -> !key_numbers
+            %key_numbers = tile.expand %keys axis 0 : !key_numbers -> !positions
+            %ends = tile.expand %row_ends axis 1 : !row_numbers -> !positions
+            %sees = arith.cmpi slt, %key_numbers, %ends : !positions
+            %kept = arith.select %sees, %s, %hidden : !score_mask, !scores
+            scf.yield %kept : !scores
+          } else {
+            scf.yield %s : !scores
+          }
+          %exponents = math.fma %visible, %scales, %offsets : !scores
+          %p = math.exp2 %exponents : !scores
+          // The assembler would move the exponentials behind the wait for dp; they stay
+          // before a wait for a barrier, here one that has come. Short products end
+          // sooner than that pays.
+          scf.if %is_long {
+            %v_slot_again = tile.ring_wait %v_ring[%v_at] : !v_ring -> !kv_slot
+          }
+          %dp, %p_held = tile.dot_wait 0 (%slopes, %p : !tile.pending<!scores>, !scores) -> !scores, !scores
+          tile.ring_release %v_ring[%v_at] : !v_ring
+          %distance = arith.subf %dp, %deltas : !scores
+          %ds_f32 = arith.mulf %p_held, %distance : !scores
+          %ds = tile.convert %ds_f32 : !scores -> !weights
+          %k_next = tile.ring_next %k_ring[%k_at] : !k_ring -> !cursor
+          %v_next = tile.ring_next %v_ring[%v_at] : !v_ring -> !cursor
+          scf.yield %added, %ds, %k_at, %k_next, %v_next : !output, !weights, !cursor, !cursor, !cursor
         }
-        %dp, %p_held = tile.dot_wait 0 (%slopes, %p : !tile.pending<!scores>, !scores) -> !scores, !scores
-        tile.ring_release %v_ring[%v_at] : !v_ring
-        %distance = arith.subf %dp, %deltas : !scores
-        %ds_f32 = arith.mulf %p_held, %distance : !scores
-        %ds = tile.convert %ds_f32 : !scores -> !weights
-        %k_next = tile.ring_next %k_ring[%k_at] : !k_ring -> !cursor
-        %v_next = tile.ring_next %v_ring[%v_at] : !v_ring -> !cursor
-        scf.yield %added, %ds, %k_at, %k_next, %v_next : !output, !weights, !cursor, !cursor, !cursor
-      }
-      // The row's own tiles have been read; the next row's can come.
-      tile.ring_release %do_ring[%q_at] : !do_ring
-      %last_k_slot, %last_k_boxes, %last_k_flags = tile.ring_pieces %k_ring[%last_k_at]
-          : !k_ring -> !kv_slot, !box_note, !flag_note
-      %last_adding = tile.dot_async %last_ds, %last_k_slot onto %output : !output
-          : !weights, !kv_slot -> !tile.pending<!output>
-      %sum, %last_ds_used = tile.dot_wait 0 (%last_adding, %last_ds : !tile.pending<!output>, !weights)
-          -> !output, !weights
-      tile.ring_release %k_ring[%last_k_at] : !k_ring
-      %scaled = arith.mulf %sum, %output_scales : !output
-      %dq_tile = tile.convert %scaled : !output -> !output_elem
-      scf.if %apart {
-        tile.store_slabs %dq_tile through %out_slot, %dq_map[%batch, %head, %first_row, %c0] rows dq_tile_q
-            : !output_elem, !q_slot, !tile.tensor_map<4, !out_box>
+        // The row's own tiles have been read; the next row's can come.
+        tile.ring_release %do_ring[%q_at] : !do_ring
+        scf.yield %k_last, %v_last, %new_k_at, %new_output, %new_ds : !cursor, !cursor, !cursor, !output, !weights
       } else {
-        %dq_view = tile.slice %d_q[%batch, %head] : !tile.global<4 x !elem> -> !tile.view<2 x !elem>
-        tile.store %dq_tile, %dq_view[%first_row, %c0] {tile.exchanged} : !output_elem, !tile.view<2 x !elem>
+        %s_unused, %dp_unused = tile.dot_wait 0
+            (%products_0, %slopes_0 : !tile.pending<!scores>, !tile.pending<!scores>) -> !scores, !scores
+        // The end has been seen.
+        tile.ring_release %q_ring[%q_at] : !q_ring
+        scf.yield %first_k_at, %first_v_at, %first_k_at, %no_output, %no_ds
+            : !cursor, !cursor, !cursor, !output, !weights
       }
       %q_next = tile.ring_next %q_ring[%q_at] : !q_ring -> !cursor
-      scf.yield %q_next, %k_after, %v_after : !cursor, !cursor, !cursor
+      scf.condition(%more) %q_next, %k_after, %v_after, %row_k_at, %batch, %head, %first_row,
+                           %row_output, %row_ds
+          : !cursor, !cursor, !cursor, !cursor, index, index, index, !output, !weights
+    } do {
+    ^row(%q_at: !cursor, %k_at: !cursor, %v_at: !cursor, %done_k_at: !cursor, %done_batch: index,
+         %done_head: index, %done_row: index, %done_output: !output, %done_ds: !weights):
+      scf.yield %q_at, %k_at, %v_at, %done_k_at, %done_batch, %done_head, %done_row, %done_output, %done_ds
+          : !cursor, !cursor, !cursor, !cursor, index, index, index, !output, !weights
     }
-    // The end has been seen.
-    tile.ring_release %q_ring[%ends#0] : !q_ring
     scf.if %apart {
       tile.store_stacked_wait
     }
