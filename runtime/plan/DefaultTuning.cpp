@@ -53,13 +53,10 @@ Tuning sm90SelectionTuning(const ProblemClass &kind) {
   const bool isSmall = isNarrow && !kind.longRows;
   const std::int64_t members = isNarrow ? 8 : 4;
   const std::int64_t rows = kind.longRows ? 2 : isSmall ? 4 : 8;
-  // With more, float16 and other head dimensions spill. Narrow blocks make
-  // selection the longer of the two and its long rows take all shared memory,
-  // which leaves too little L1 for the loads of more.
-  const bool fitsSix = isUsual && kind.dtype == DataType::BFloat16;
-  const std::int64_t poolWarps = fitsSix && kind.maskBlockKv >= 64 ? 6 : 4;
-  return {{"pool_warps", poolWarps},
+  return {{"pool_warps", 4},
           {"pool_ctas", 4},
+          // A round of sixteen needs a block of 32 tokens.
+          {"pool_loads", isUsual && kind.maskBlockKv >= 64 ? 16 : 8},
           {"pool_grid_rows", 1},
           {"q_blocks_together", blocksTogether(kind.maskBlockQ)},
           {"k_blocks_together", blocksTogether(kind.maskBlockKv)},

@@ -47,8 +47,7 @@ public:
       : kernel_(kernel), b_(builder), p_(builder, kernel.getLoc()),
         plan_(kernel), everyLaneArrives_(everyLaneArrives) {}
 
-  /// Emits the function next to the kernel; diagnostics say what cannot be
-  /// lowered.
+  /// Emits the function next to the kernel, or says what cannot be lowered.
   LogicalResult emit();
 
 private:
@@ -67,8 +66,8 @@ private:
     Type elementType;
     Value pointer, rows;
     Value rowStride, columns; // of a rank-2 view, i64 and i32
-    /// Each element is read once: loads leave no line in the L1 cache.
-    bool isStream = false;
+    /// Loads under way of what is read once, past the L1 cache; or 0.
+    int64_t streamLoads = 0;
   };
   /// A scratch in a team's shared memory: element (r, c) is word r * stride +
   /// c, or, of i1, bit c % 32 of word r * stride + c / 32.

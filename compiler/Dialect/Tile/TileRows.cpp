@@ -25,6 +25,9 @@ LogicalResult SumRowsOp::verify() {
   if (size && (*size % 8 != 0 || *size > 256)) // C2
     return emitOpError() << "expects a multiple of 8 elements up to 256, got "
                          << *size;
+  if (std::optional<int64_t> loads = getFixed(getLoads());
+      loads && (*loads < 1 || *loads > 32)) // C3
+    return emitOpError() << "expects 1 to 32 loads, got " << *loads;
   return success();
 }
 

@@ -11,15 +11,20 @@ def Tile_SumRowsOp : Tile_Op<"sum_rows", [MemoryEffects<[MemRead]>]> {
   let summary = "Sum of neighbouring rows of a view";
   let description = [{
     result[c] = sum over first <= r < end of view[r, c], in float32; 0 for none.
-    The order of the sum is fixed by the sizes.
+    The order of the sum is fixed by the sizes. A lane has `loads` loads under way,
+    which does not change the order.
 
     C1: the view has rank 2 and bf16 or f16 elements (once those are fixed).
     C2: the result is a rank-1 tensor of f32, where fixed of a multiple of 8
         elements up to 256.
+    C3: from 1 to 32 loads.
   }];
-  let arguments = (ins Tile_ViewType:$view, Index:$first, Index:$end);
+  let arguments = (ins Tile_ViewType:$view, Index:$first, Index:$end, Tile_SizesAttr:$loads);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$view `[` $first `to` $end `]` attr-dict `:` qualified(type($view)) `->` type($result)";
+  let assemblyFormat = [{
+    $view `[` $first `to` $end `]` `loads` custom<Size>($loads) attr-dict
+    `:` qualified(type($view)) `->` type($result)
+  }];
   let hasVerifier = 1;
 }
 

@@ -3,8 +3,9 @@
 // pool for Hopper: the means of the blocks of q and of k, over the tokens they
 // really have; the same function as kernels/portable/pool.mlir.
 //
-// A stream: each warp takes a few neighbouring blocks, eight 16-byte loads of a lane
-// under way at a time. Sums and result are float32 (SpargeAttention2, arXiv
+// A stream: each warp takes a few neighbouring blocks, pool_loads 16-byte loads of a
+// lane under way at a time. Fewer warps with more of them end a head earlier, since
+// fewer heads are under way. Sums and result are float32 (SpargeAttention2, arXiv
 // 2602.13515, pools q and k this way before scoring blocks).
 //
 // Heads of k, each with its heads of q, from the last to the first: what was written
@@ -25,7 +26,7 @@ tile.kernel @pool(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
                   %pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.global<4 x f32>,
                   %progress: !tile.global<1 x i32>)
     parameters [elem, head_dim, mask_block_q, mask_block_kv, q_blocks_together, k_blocks_together,
-                pool_grid_rows, pool_warps, pool_ctas, split_means]
+                pool_grid_rows, pool_warps, pool_ctas, pool_loads, split_means]
     grid %q by pool_grid_rows {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -78,7 +79,7 @@ tile.kernel @pool(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
         %first = arith.muli %block, %mask_block_kv : index
         %whole_end = arith.addi %first, %mask_block_kv : index
         %end = arith.minsi %whole_end, %kv_len : index
-        %sum = tile.sum_rows %k_rows[%first to %end] : !tile.view<2 x !elem> -> !mean
+        %sum = tile.sum_rows %k_rows[%first to %end] loads pool_loads : !tile.view<2 x !elem> -> !mean
         %count = arith.subi %end, %first : index
         %count_i32 = arith.index_cast %count : index to i32
         %count_f32 = arith.sitofp %count_i32 : i32 to f32
@@ -108,7 +109,7 @@ tile.kernel @pool(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
         %first = arith.muli %block, %mask_block_q : index
         %whole_end = arith.addi %first, %mask_block_q : index
         %end = arith.minsi %whole_end, %q_len : index
-        %sum = tile.sum_rows %q_rows[%first to %end] : !tile.view<2 x !elem> -> !mean
+        %sum = tile.sum_rows %q_rows[%first to %end] loads pool_loads : !tile.view<2 x !elem> -> !mean
         %count = arith.subi %end, %first : index
         %count_i32 = arith.index_cast %count : index to i32
         %count_f32 = arith.sitofp %count_i32 : i32 to f32

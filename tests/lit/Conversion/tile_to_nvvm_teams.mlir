@@ -104,7 +104,7 @@ tile.kernel @sums(%x: !tile.global<4 x bf16>, %y: !tile.global<4 x f32>) paramet
   %member, %warp = tile.team members 1 warps 4 ctas 2 : index, index
   %view = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
   %to = tile.slice %y[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
-  %sum = tile.sum_rows %view[%c0 to %c64] : !tile.view<2 x bf16> -> tensor<72xf32>
+  %sum = tile.sum_rows %view[%c0 to %c64] loads 8 : !tile.view<2 x bf16> -> tensor<72xf32>
   tile.store %sum, %to[%warp, %c0] : tensor<72xf32>, !tile.view<2 x f32>
 }
 

@@ -22,6 +22,10 @@ static constexpr int64_t kLoads = 8, kPasses = 8;
 /// The same of pieces that are not aligned, each of which is eight loads.
 static constexpr int64_t kUnalignedLoads = 2;
 
+static int64_t loadsOf(int64_t streamLoads, bool isAligned) {
+  return !isAligned ? kUnalignedLoads : streamLoads ? streamLoads : kLoads;
+}
+
 /// Eight 16-bit elements in four words as f32; 0 where not `isThere`.
 SmallVector<Value> NvvmEmitter::widen(Type element, Value words,
                                       Value isThere) {
@@ -58,7 +62,7 @@ SmallVector<Value> NvvmEmitter::loadEight(const View &view, Value row,
       p_.add(p_.mul(p_.signExtend(row), view.rowStride), p_.signExtend(column));
   Value pointer = p_.globalPointer(view.pointer, view.elementType, offset);
   auto words = VectorType::get({kPiece / 2}, p_.i32());
-  if (isAligned && view.isStream) {
+  if (isAligned && view.streamLoads) {
     Value loaded = LLVM::UndefOp::create(b_, loc, words);
     for (auto [i, word] : llvm::enumerate(
              p_.ptx("ld.global.L1::no_allocate.v4.b32 {$0, $1, $2, $3}, [$4];",
@@ -102,7 +106,7 @@ SmallVector<Value> NvvmEmitter::addRound(const View &view, Value first,
   }
   Value last = p_.add(end, -1);
   SmallVector<Value> result(sums);
-  for (int64_t i = 0; i < (isAligned ? kLoads : kUnalignedLoads); ++i) {
+  for (int64_t i = 0; i < loadsOf(view.streamLoads, isAligned); ++i) {
     Value row = p_.add(p_.add(first, ownRow), i * rows), isThere = isOwn;
     if (isPartial) {
       isThere = arith::AndIOp::create(b_, loc, isOwn, p_.less(row, end));
@@ -121,8 +125,7 @@ SmallVector<Value> NvvmEmitter::combineLanes(const View &view, Value first,
                                              bool isAligned, size_t count,
                                              Fold fold) {
   Location loc = p_.location();
-  const int64_t roundRows =
-      32 / pieces * (isAligned ? kLoads : kUnalignedLoads);
+  const int64_t roundRows = 32 / pieces * loadsOf(view.streamLoads, isAligned);
   Value zero = p_.constantLike(p_.f32(), b_.getF32FloatAttr(0));
   Value rounds = p_.divide(p_.sub(end, first), roundRows);
   Value wholeEnd = p_.add(first, p_.mul(rounds, roundRows));
@@ -234,7 +237,7 @@ LogicalResult NvvmEmitter::emit(tile::SumRowsOp op) {
   // 50.1 for 54.0 us at 12 x 32 760 rows of 128, and as fast at 40 x 75 600
   // (bench/results/2026-11-30-h200-selection.md).
   View view = views_[op.getView()];
-  view.isStream = true;
+  view.streamLoads = tile::getFixed(op.getLoads()).value_or(kLoads);
   hold(op.getResult(),
        gatherRow(combineRows(view, scalar(op.getFirst()), scalar(op.getEnd()),
                              size, kPiece, fold),

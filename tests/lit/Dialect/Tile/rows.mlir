@@ -8,7 +8,7 @@
 // RUN: sparge-opt %s --tile-specialise="parameters=n=64,dim=72,elem=bfloat16" | FileCheck %s --check-prefix=FIXED
 
 // CHECK-LABEL: tile.kernel @rows
-// CHECK: %[[SUM:.*]] = tile.sum_rows %{{.*}}[%[[C0:.*]] to %[[C0]]] : !tile.view<2 x !tile.element<"elem">> -> tensor<?xf32, #tile.sizes<dim>>
+// CHECK: %[[SUM:.*]] = tile.sum_rows %{{.*}}[%[[C0:.*]] to %[[C0]]] loads 8 : !tile.view<2 x !tile.element<"elem">> -> tensor<?xf32, #tile.sizes<dim>>
 // CHECK: tile.load_run %{{.*}}[%[[C0]]] : !tile.view<1 x i8> -> tensor<32xi32>
 // CHECK: tile.load_run %{{.*}}[%[[C0]]] : !tile.view<1 x i32> -> tensor<?xi32, #tile.sizes<n>>
 // CHECK: tile.total max %[[SUM]] : tensor<?xf32, #tile.sizes<dim>> -> f32
@@ -34,7 +34,7 @@ tile.kernel @rows(%x: !tile.global<4 x !tile.element<"elem">>, %l: !tile.global<
   %scratch = tile.scratch %c32 multiple %c32 : !tile.scratch<4, i32>
   %view = tile.slice %x[%c0, %c0] : !tile.global<4 x !tile.element<"elem">> -> !tile.view<2 x !tile.element<"elem">>
   %list = tile.slice %l[%c0, %c0, %c0] : !tile.global<4 x i32> -> !tile.view<1 x i32>
-  %sum = tile.sum_rows %view[%c0 to %c0] : !tile.view<2 x !tile.element<"elem">> -> tensor<?xf32, #tile.sizes<dim>>
+  %sum = tile.sum_rows %view[%c0 to %c0] loads 8 : !tile.view<2 x !tile.element<"elem">> -> tensor<?xf32, #tile.sizes<dim>>
   %flags = tile.slice %m[%c0, %c0, %c0] : !tile.global<4 x i8> -> !tile.view<1 x i8>
   %bytes = tile.load_run %flags[%c0] : !tile.view<1 x i8> -> tensor<32xi32>
   %words = tile.load_run %list[%c0] : !tile.view<1 x i32> -> tensor<?xi32, #tile.sizes<n>>

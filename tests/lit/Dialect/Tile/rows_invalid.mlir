@@ -7,7 +7,7 @@ tile.kernel @sum_rows_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n 
   %c0 = arith.constant 0 : index
   %v = tile.slice %x[%c0, %c0] : !tile.global<4 x f32> -> !tile.view<2 x f32>
   // expected-error @below {{expects a view of rank 2 and bf16 or f16, got '!tile.view<2 x f32>'}}
-  %s = tile.sum_rows %v[%c0 to %c0] : !tile.view<2 x f32> -> tensor<64xf32>
+  %s = tile.sum_rows %v[%c0 to %c0] loads 8 : !tile.view<2 x f32> -> tensor<64xf32>
 }
 
 // -----
@@ -16,7 +16,7 @@ tile.kernel @sum_rows_c2_type(%x: !tile.global<4 x bf16>) parameters [n] grid %x
   %c0 = arith.constant 0 : index
   %v = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
   // expected-error @below {{expects a rank-1 tensor of f32, got 'tensor<8x64xf32>'}}
-  %s = tile.sum_rows %v[%c0 to %c0] : !tile.view<2 x bf16> -> tensor<8x64xf32>
+  %s = tile.sum_rows %v[%c0 to %c0] loads 8 : !tile.view<2 x bf16> -> tensor<8x64xf32>
 }
 
 // -----
@@ -25,7 +25,16 @@ tile.kernel @sum_rows_c2_size(%x: !tile.global<4 x bf16>) parameters [n] grid %x
   %c0 = arith.constant 0 : index
   %v = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
   // expected-error @below {{expects a multiple of 8 elements up to 256, got 12}}
-  %s = tile.sum_rows %v[%c0 to %c0] : !tile.view<2 x bf16> -> tensor<12xf32>
+  %s = tile.sum_rows %v[%c0 to %c0] loads 8 : !tile.view<2 x bf16> -> tensor<12xf32>
+}
+
+// -----
+
+tile.kernel @sum_rows_c3(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %v = tile.slice %x[%c0, %c0] : !tile.global<4 x bf16> -> !tile.view<2 x bf16>
+  // expected-error @below {{expects 1 to 32 loads, got 33}}
+  %s = tile.sum_rows %v[%c0 to %c0] loads 33 : !tile.view<2 x bf16> -> tensor<64xf32>
 }
 
 // -----
