@@ -167,7 +167,7 @@ LogicalResult NvvmEmitter::emitOp(Operation *op) {
             tile::DotWaitOp, tile::WarpDotOp, tile::ConvertOp, tile::ExpandOp,
             tile::ReduceOp, tile::ReducePartialOp, tile::AnyOp, tile::WarpAnyOp,
             tile::TeamOp, tile::TeamBarrierOp, tile::LaunchWaitOp,
-            tile::LaunchNextOp, tile::SignalOp, tile::AwaitOp,
+            tile::LaunchNextOp, tile::NextPartOp, tile::SignalOp, tile::AwaitOp,
             tile::ProgramIdOp, tile::ScratchOp, tile::SpreadDotsOp,
             tile::RowLoadOp, tile::RowStoreOp, tile::TotalOp, tile::PickOp,
             tile::RankOp, tile::SumUpToOp, tile::ScatterOp, tile::RowScatterOp,

@@ -128,6 +128,7 @@ private:
   LogicalResult emit(tile::TeamBarrierOp op);
   LogicalResult emit(tile::LaunchWaitOp op);
   LogicalResult emit(tile::LaunchNextOp op);
+  LogicalResult emit(tile::NextPartOp op);
   LogicalResult emit(tile::SignalOp op);
   LogicalResult emit(tile::AwaitOp op);
   LogicalResult emit(tile::ProgramIdOp op);

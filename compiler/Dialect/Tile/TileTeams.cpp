@@ -65,6 +65,18 @@ static LogicalResult verifyCounter(Operation *op, Value counter) {
   return success();
 }
 
+LogicalResult NextPartOp::verify() {
+  if (failed(verifyCounter(*this, getCounter()))) // C1
+    return failure();
+  Operation *around = (*this)->getParentOp();
+  if (!isa_and_present<scf::ForOp, scf::WhileOp>(around) ||
+      around->getParentOfType<RoleOp>() ||
+      around->isAncestor(getParts().getParentBlock()->getParentOp())) // C2
+    return emitOpError() << "expects to stand in a loop in no role, and parts "
+                            "from outside of it, got another place";
+  return success();
+}
+
 LogicalResult SignalOp::verify() {
   return verifyCounter(*this, getCounter()); // C1
 }

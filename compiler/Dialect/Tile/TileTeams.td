@@ -60,6 +60,33 @@ def Tile_LaunchNextOp : Tile_Op<"launch_next"> {
   let assemblyFormat = "attr-dict";
 }
 
+def Tile_NextPartOp : Tile_Op<"next_part"> {
+  let summary = "The part after this one that no other warp works on";
+  let description = [{
+    The warps of a launch, `step` in number, share `parts` parts out: a warp starts
+    with the part of its own number, and those beyond are given out in order to
+    whoever asks, so that warps end together. `counter[0]` holds how many have been
+    given. A warp that has a part asks until it gets `parts` or more, which says that
+    nothing is left, and not again; the last request sets the counter back to 0, as
+    it was before the launch. With an absent counter, or more than `draws` parts a
+    warp, which end together as it is, the result is part + step.
+
+    The request is made where the op's block starts, so that what stands between
+    hides the time until the answer comes.
+
+    C1: the counter is of rank 1 and i32, an argument of the kernel.
+    C2: stands in no role, directly in a loop outside of which `parts` is.
+  }];
+  let arguments = (ins Index:$part, Index:$parts, Index:$step, Tile_GlobalType:$counter,
+                       Tile_SizesAttr:$draws);
+  let results = (outs Index:$result);
+  let assemblyFormat = [{
+    $part `of` $parts `step` $step `counted` `by` $counter `draws` custom<Size>($draws) attr-dict
+    `:` qualified(type($counter)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_SignalOp : Tile_Op<"signal"> {
   let summary = "Adds to a counter what says that this warp's stores are done";
   let description = [{

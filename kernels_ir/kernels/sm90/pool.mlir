@@ -8,6 +8,10 @@
 // fewer heads are under way. Sums and result are float32 (SpargeAttention2, arXiv
 // 2602.13515, pools q and k this way before scoring blocks).
 //
+// Memory does not serve all warps evenly, so that each asks for its next part where
+// there are few for each (pool_draws), and they end together: by key_tickets, since
+// attention, which draws its rows by tickets, may start beside the last heads.
+//
 // Heads of k, each with its heads of q, from the last to the first: what was written
 // or read last before is likeliest still in the second-level cache, and what reads
 // the first heads next finds them there. progress[batch · kv_heads + kv_head] counts
@@ -24,9 +28,9 @@
 
 tile.kernel @pool(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
                   %pooled_q: !tile.global<4 x f32>, %pooled_k: !tile.global<4 x f32>,
-                  %progress: !tile.global<1 x i32>)
+                  %progress: !tile.global<1 x i32>, %key_tickets: !tile.global<1 x i32>)
     parameters [elem, head_dim, mask_block_q, mask_block_kv, q_blocks_together, k_blocks_together,
-                pool_grid_rows, pool_warps, pool_ctas, pool_loads, split_means]
+                pool_grid_rows, pool_warps, pool_ctas, pool_loads, pool_draws, split_means]
     grid %q by pool_grid_rows {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -60,7 +64,11 @@ tile.kernel @pool(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
   %first_worker = arith.muli %cta, %pool_warps : index
   %worker = arith.addi %first_worker, %warp : index
   %workers = arith.muli %ctas, %pool_warps : index
-  scf.for %part = %worker to %parts step %workers {
+  scf.while (%now = %worker) : (index) -> (index) {
+    %is_part = arith.cmpi slt, %now, %parts : index
+    scf.condition(%is_part) %now : index
+  } do {
+  ^part(%part: index):
     %from_end = arith.divui %part, %group_parts : index
     %group = arith.subi %last_group, %from_end : index
     %group_start = arith.muli %from_end, %group_parts : index
@@ -125,5 +133,8 @@ tile.kernel @pool(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !elem>,
       scf.yield %q_done : index
     }
     tile.signal %progress[%group] by %done : !tile.global<1 x i32>
+    %next = tile.next_part %part of %parts step %workers counted by %key_tickets draws pool_draws
+        : !tile.global<1 x i32> -> index
+    scf.yield %next : index
   }
 }

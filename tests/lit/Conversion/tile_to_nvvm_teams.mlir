@@ -185,6 +185,49 @@ tile.kernel @progress(%x: !tile.global<4 x f32>, %counter: !tile.global<1 x i32>
 
 // -----
 
+// A warp asks for its next part before it works on the one that it has, and takes the
+// answer behind that; without a counter, or of more parts a warp than 16, the next one
+// is `step` further.
+// CHECK-LABEL: llvm.func @parts(
+// CHECK: scf.while
+// CHECK: } do {
+// CHECK: atom.relaxed.gpu.global.inc.u32
+// CHECK: red.release.gpu.global.add.u32
+// CHECK: llvm.nvvm.redux.sync.or
+// CHECK: arith.select
+// CHECK: scf.yield
+tile.kernel @parts(%x: !tile.global<4 x f32>, %done: !tile.global<1 x i32>, %counter: !tile.global<1 x i32>)
+    parameters [n] grid %x by n {
+  %c4 = arith.constant 4 : index
+  %member, %warp = tile.team members 1 warps 4 ctas 2 : index, index
+  %parts = tile.dim %x, 2 : !tile.global<4 x f32>
+  scf.while (%now = %warp) : (index) -> (index) {
+    %more = arith.cmpi slt, %now, %parts : index
+    scf.condition(%more) %now : index
+  } do {
+  ^part(%part: index):
+    tile.signal %done[%part] by %c4 : !tile.global<1 x i32>
+    %next = tile.next_part %part of %parts step %c4 counted by %counter draws 16 : !tile.global<1 x i32> -> index
+    scf.yield %next : index
+  }
+}
+
+// -----
+
+// Of one part a warp nobody asks for another.
+// CHECK-LABEL: llvm.func @single_parts(
+// CHECK-NOT: atom.
+tile.kernel @single_parts(%x: !tile.global<4 x f32>, %counter: !tile.global<1 x i32>) parameters [n] grid %x by n {
+  %c4 = arith.constant 4 : index
+  %member, %warp = tile.team members 1 warps 4 ctas 2 : index, index
+  %parts = tile.dim %x, 2 : !tile.global<4 x f32>
+  scf.for %part = %warp to %parts step %c4 {
+    %next = tile.next_part %part of %parts step %c4 counted by %counter draws 1 : !tile.global<1 x i32> -> index
+  }
+}
+
+// -----
+
 // Each lane splits its four columns and stores the parts; one stores the factor.
 // CHECK-LABEL: llvm.func @split(
 // CHECK: llvm.nvvm.redux.sync.max

@@ -25,11 +25,12 @@ bool NvvmEmitter::isForTeams(Operation *op) {
   return isa<tile::TeamBarrierOp, tile::ScratchOp, tile::SpreadDotsOp,
              tile::RowLoadOp, tile::RowStoreOp, tile::TotalOp, tile::PickOp,
              tile::RankOp, tile::SumUpToOp, tile::RowScatterOp,
-             tile::FillRestOp, tile::StoreScalarOp, tile::SumRowsOp,
-             tile::PeakRowsOp, tile::ScaleRowsOp, tile::ScaleCoresOp,
-             tile::ScatterAtOp, tile::LoadRunOp, tile::StoreSplitOp,
-             tile::RowGatherOp, tile::AddProductsOp, tile::SetTrueOp,
-             tile::SetRunTrueOp, tile::ListTrueOp, tile::RowListTrueOp>(op);
+             tile::FillRestOp, tile::StoreScalarOp, tile::NextPartOp,
+             tile::SumRowsOp, tile::PeakRowsOp, tile::ScaleRowsOp,
+             tile::ScaleCoresOp, tile::ScatterAtOp, tile::LoadRunOp,
+             tile::StoreSplitOp, tile::RowGatherOp, tile::AddProductsOp,
+             tile::SetTrueOp, tile::SetRunTrueOp, tile::ListTrueOp,
+             tile::RowListTrueOp>(op);
 }
 
 bool NvvmEmitter::isForRoles(Operation *op) {
@@ -122,6 +123,36 @@ LogicalResult NvvmEmitter::emit(tile::LaunchWaitOp) {
 
 LogicalResult NvvmEmitter::emit(tile::LaunchNextOp) {
   p_.ptx("griddepcontrol.launch_dependents;", "~{memory}", {});
+  return success();
+}
+
+/// A warp with a part is refused once, so that there are as many requests as
+/// parts; after the last, atom.inc wraps to 0. The others have none.
+LogicalResult NvvmEmitter::emit(tile::NextPartOp op) {
+  const int64_t most = *tile::getFixed(op.getDraws());
+  const Global &counter = globals_[op.getCounter()];
+  Value part = scalar(op.getPart()), step = scalar(op.getStep());
+  if (most == 1) {
+    scalars_.map(op.getResult(), p_.add(part, step));
+    return success();
+  }
+  Value draws, given;
+  {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(b_.getInsertionBlock());
+    Value last = p_.add(scalar(op.getParts()), -1);
+    draws = arith::AndIOp::create(b_, p_.location(), isPresent(counter),
+                                  p_.less(last, p_.mul(step, most)));
+    Value asks = arith::AndIOp::create(b_, p_.location(), role_.elected, draws);
+    given =
+        p_.ptx("{ mov.u32 $0, 0; @$3 atom.relaxed.gpu.global.inc.u32 $0, "
+               "[$1], $2; }",
+               "=&r,l,r,b,~{memory}", {counter.pointer, last, asks}, p_.i32())
+            .front();
+  }
+  // The other lanes hold 0.
+  Value before = p_.select(draws, p_.uniform(given), part);
+  scalars_.map(op.getResult(), p_.add(before, step));
   return success();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tile.team and what its warps share: launch_wait, launch_next, team_barrier,
-// store_split, spread_dots, row_load, row_store, signal, await.
+// store_split, spread_dots, row_load, row_store, signal, await, next_part.
 // RUN: sparge-opt %s | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --mlir-print-op-generic | sparge-opt | FileCheck %s
 // RUN: sparge-opt %s --tile-specialise="parameters=n=64,rows=8,dim=72,members=8,warps=4,width=128" | FileCheck %s --check-prefix=FIXED
@@ -47,4 +47,20 @@ tile.kernel @progress(%x: !tile.global<4 x f32>, %counter: !tile.global<1 x i32>
   %count = tile.dim %x, 2 : !tile.global<4 x f32>
   tile.signal %counter[%warp] by %count : !tile.global<1 x i32>
   tile.await %counter[%warp] until %count by %count : !tile.global<1 x i32>
+}
+
+// CHECK-LABEL: tile.kernel @parts
+// CHECK: tile.next_part %{{.*}} of %[[PARTS:.*]] step %[[STEP:.*]] counted by %{{.*}} draws 16 : !tile.global<1 x i32> -> index
+tile.kernel @parts(%x: !tile.global<4 x f32>, %counter: !tile.global<1 x i32>) parameters [n] grid %x by n {
+  %member, %warp = tile.team members 1 warps 4 ctas 2 : index, index
+  %parts = tile.dim %x, 2 : !tile.global<4 x f32>
+  %step = arith.constant 4 : index
+  scf.while (%now = %warp) : (index) -> (index) {
+    %more = arith.cmpi slt, %now, %parts : index
+    scf.condition(%more) %now : index
+  } do {
+  ^part(%part: index):
+    %next = tile.next_part %part of %parts step %step counted by %counter draws 16 : !tile.global<1 x i32> -> index
+    scf.yield %next : index
+  }
 }

@@ -62,6 +62,37 @@ tile.kernel @launch_wait_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by
 
 // -----
 
+tile.kernel @next_part_c1(%x: !tile.global<4 x f32>, %y: !tile.global<2 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %c1 step %c1 {
+    // expected-error @below {{expects a counter of rank 1 and i32, got '!tile.global<2 x i32>'}}
+    %next = tile.next_part %i of %c1 step %c1 counted by %y draws 16 : !tile.global<2 x i32> -> index
+  }
+}
+
+// -----
+
+tile.kernel @next_part_c2_no_loop(%x: !tile.global<4 x f32>, %y: !tile.global<1 x i32>) parameters [n] grid %x by n {
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{expects to stand in a loop in no role, and parts from outside of it, got another place}}
+  %next = tile.next_part %c1 of %c1 step %c1 counted by %y draws 16 : !tile.global<1 x i32> -> index
+}
+
+// -----
+
+tile.kernel @next_part_c2_parts(%x: !tile.global<4 x f32>, %y: !tile.global<1 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %c1 step %c1 {
+    %parts = tile.dim %x, 2 : !tile.global<4 x f32>
+    // expected-error @below {{expects to stand in a loop in no role, and parts from outside of it, got another place}}
+    %next = tile.next_part %i of %parts step %c1 counted by %y draws 16 : !tile.global<1 x i32> -> index
+  }
+}
+
+// -----
+
 tile.kernel @signal_c1(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
   %c0 = arith.constant 0 : index
   // expected-error @below {{expects a counter of rank 1 and i32, got '!tile.global<4 x f32>'}}
