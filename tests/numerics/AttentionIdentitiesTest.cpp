@@ -42,7 +42,7 @@ protected:
   testing::AssertionResult agree(const std::vector<double> &a,
                                  const std::vector<double> &b) const {
     const auto difference = reference::compare(a, b);
-    if (difference.isWithin(reference::attentionBounds(dtype())))
+    if (difference.isWithin(reference::attentionBounds(dtype()).twice()))
       return testing::AssertionSuccess();
     return testing::AssertionFailure()
            << difference.describe({static_cast<std::int64_t>(a.size())});
