@@ -442,7 +442,8 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
       %products_0 = tile.dot_async %q_slot, %k_slot_0 transposed : !q_slot, !kv_slot -> !tile.pending<!scores>
       %v_slot_0 = tile.ring_wait %v_ring[%first_v_at] : !v_ring -> !kv_slot
       %last_boxes = arith.index_cast %row_boxes : i32 to index
-      %last_key_end = arith.muli %last_boxes, %key_box : index
+      %listed_key_end = arith.muli %last_boxes, %key_box : index
+      %last_key_end = arith.select %has_lists, %listed_key_end, %tile_kv : index
       %adding_0 = tile.dot_async %row_weights, %v_slot_0 within %last_key_end onto %row_output : !output
           : !weights, !kv_slot -> !tile.pending<!output>
 
