@@ -71,9 +71,10 @@ LogicalResult NextPartOp::verify() {
   Operation *around = (*this)->getParentOp();
   if (!isa_and_present<scf::ForOp, scf::WhileOp>(around) ||
       around->getParentOfType<RoleOp>() ||
-      around->isAncestor(getParts().getParentBlock()->getParentOp())) // C2
+      around->isAncestor(getParts().getParentBlock()->getParentOp()) ||
+      around->isAncestor(getStep().getParentBlock()->getParentOp())) // C2
     return emitOpError() << "expects to stand in a loop in no role, and parts "
-                            "from outside of it, got another place";
+                            "and step from outside of it, got another place";
   return success();
 }
 

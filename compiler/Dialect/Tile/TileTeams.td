@@ -75,7 +75,7 @@ def Tile_NextPartOp : Tile_Op<"next_part"> {
     hides the time until the answer comes.
 
     C1: the counter is of rank 1 and i32, an argument of the kernel.
-    C2: stands in no role, directly in a loop outside of which `parts` is.
+    C2: stands in no role, directly in a loop outside of which `parts` and `step` are.
   }];
   let arguments = (ins Index:$part, Index:$parts, Index:$step, Tile_GlobalType:$counter,
                        Tile_SizesAttr:$draws);

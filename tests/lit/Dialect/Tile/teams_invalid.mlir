@@ -75,7 +75,7 @@ tile.kernel @next_part_c1(%x: !tile.global<4 x f32>, %y: !tile.global<2 x i32>) 
 
 tile.kernel @next_part_c2_no_loop(%x: !tile.global<4 x f32>, %y: !tile.global<1 x i32>) parameters [n] grid %x by n {
   %c1 = arith.constant 1 : index
-  // expected-error @below {{expects to stand in a loop in no role, and parts from outside of it, got another place}}
+  // expected-error @below {{expects to stand in a loop in no role, and parts and step from outside of it, got another place}}
   %next = tile.next_part %c1 of %c1 step %c1 counted by %y draws 16 : !tile.global<1 x i32> -> index
 }
 
@@ -86,8 +86,20 @@ tile.kernel @next_part_c2_parts(%x: !tile.global<4 x f32>, %y: !tile.global<1 x 
   %c1 = arith.constant 1 : index
   scf.for %i = %c0 to %c1 step %c1 {
     %parts = tile.dim %x, 2 : !tile.global<4 x f32>
-    // expected-error @below {{expects to stand in a loop in no role, and parts from outside of it, got another place}}
+    // expected-error @below {{expects to stand in a loop in no role, and parts and step from outside of it, got another place}}
     %next = tile.next_part %i of %parts step %c1 counted by %y draws 16 : !tile.global<1 x i32> -> index
+  }
+}
+
+// -----
+
+tile.kernel @next_part_c2_step(%x: !tile.global<4 x f32>, %y: !tile.global<1 x i32>) parameters [n] grid %x by n {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %c1 step %c1 {
+    %step = tile.dim %x, 2 : !tile.global<4 x f32>
+    // expected-error @below {{expects to stand in a loop in no role, and parts and step from outside of it, got another place}}
+    %next = tile.next_part %i of %c1 step %step counted by %y draws 16 : !tile.global<1 x i32> -> index
   }
 }
 
