@@ -59,6 +59,8 @@ Status validate(const TensorView &loss, const TensorView *gradient,
               teacher.dtype);
   if (checks.ok() && gradient) {
     checkElements(checks, "gradient", *gradient, student);
+  }
+  if (checks.ok() && gradient) {
     checkDistinct(checks, "gradient", *gradient);
     checkApart(checks, "gradient", *gradient, "teacher", &teacher);
     const bool isInPlace = gradient->data == student.data &&
