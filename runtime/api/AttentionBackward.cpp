@@ -8,6 +8,8 @@
 #include "runtime/api/MissingArtifact.h"
 #include "runtime/plan/KeptGradients.h"
 
+#include <array>
+
 namespace spargejit::api {
 
 namespace {
@@ -123,16 +125,23 @@ Status Engine::runBackward(Call &call) {
   if (!checks.ok())
     return std::move(checks).status();
 
+  const std::array gradients = {std::pair("gradients.dq", tensors.dQ),
+                                std::pair("gradients.dk", tensors.dK),
+                                std::pair("gradients.dv", tensors.dV)};
   // No pair of a row and a key: nothing depends on anything.
   if (call.problem.batch == 0 || call.problem.qLen == 0 ||
       call.problem.kvLen == 0) {
-    for (auto [name, view] : {std::pair("gradients.dq", tensors.dQ),
-                              std::pair("gradients.dk", tensors.dK),
-                              std::pair("gradients.dv", tensors.dV)})
+    for (auto [name, view] : gradients)
       if (checks.ok())
         checks.also(call.device().writeZeros(name, *view, call.config));
     return std::move(checks).status();
   }
+  // Before the first launch: which kernel asks for it depends on the tuning.
+  for (auto [name, view] : gradients)
+    if (checks.ok())
+      checks.also(call.device().checkGradient(name, *view));
+  if (!checks.ok())
+    return std::move(checks).status();
   auto prepared =
       findPrepared(call, plans->backward, PlanScope::Whole, &plans->forward);
   if (!prepared.ok())

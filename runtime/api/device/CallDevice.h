@@ -102,6 +102,10 @@ public:
   virtual Status validateEntries(const BlockLists &lists,
                                  const plan::AttentionProblem &problem,
                                  const AttentionConfig &config) = 0;
+  /// Unsupported, naming it and a dimension, where this device's kernels cannot
+  /// write a gradient there.
+  virtual Status checkGradient(const char *name,
+                               const TensorView &view) const = 0;
   /// Zeros in every element of a tensor of rank 4 whose last stride is 1.
   virtual Status writeZeros(const char *name, const TensorView &view,
                             const AttentionConfig &config) = 0;

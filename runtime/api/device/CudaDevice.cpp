@@ -5,6 +5,7 @@
 
 #include "runtime/api/BlockListOps.h"
 #include "runtime/api/Checks.h"
+#include "runtime/backend/cuda/TensorMaps.h"
 #include "runtime/base/TensorBytes.h"
 #include "runtime/plan/MaskLists.h"
 
@@ -276,6 +277,11 @@ Status CudaDevice::checkForward(const char *name,
                      "{}.strides[{}]: expected 0 or more on {}, got {}", name,
                      i, target().architecture, view.strides[i]);
   return std::move(checks).status();
+}
+
+Status CudaDevice::checkGradient(const char *name,
+                                 const TensorView &view) const {
+  return cuda::checkCopied(name, view);
 }
 
 Status CudaDevice::writeZeros(const char *name, const TensorView &view,

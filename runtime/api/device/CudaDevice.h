@@ -54,6 +54,7 @@ public:
   Status validateEntries(const BlockLists &lists,
                          const plan::AttentionProblem &problem,
                          const AttentionConfig &config) override;
+  Status checkGradient(const char *name, const TensorView &view) const override;
   Status writeZeros(const char *name, const TensorView &view,
                     const AttentionConfig &config) override;
   Status writeEmptyRows(const CallTensors &tensors,

@@ -87,6 +87,10 @@ Status HostDevice::validateEntries(const BlockLists &lists,
   return api::validateEntries(lists, problem, config.threads);
 }
 
+Status HostDevice::checkGradient(const char *, const TensorView &) const {
+  return Status();
+}
+
 Status HostDevice::writeZeros(const char *, const TensorView &view,
                               const AttentionConfig &) {
   const auto element = static_cast<std::int64_t>(dataTypeSize(view.dtype));

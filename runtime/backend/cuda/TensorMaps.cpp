@@ -86,6 +86,17 @@ Status checkStride(const std::string &name, int dimension, std::int64_t stride,
 
 } // namespace
 
+Status checkCopied(const std::string &name, const TensorView &view) {
+  Status status = checkAddress(name, std::bit_cast<std::int64_t>(view.data));
+  const auto elementBytes = static_cast<std::int64_t>(dataTypeSize(view.dtype));
+  for (int i = 0; i < view.rank && status.ok(); ++i) {
+    status = checkSize(name, i, view.sizes[i]);
+    if (status.ok() && i + 1 < view.rank && view.sizes[i] != 1)
+      status = checkStride(name, i, view.strides[i], elementBytes);
+  }
+  return status;
+}
+
 Status encodeTensorMap(const Driver &driver, const TensorMap &map,
                        const KernelArgument &argument,
                        const std::int64_t *slots, TensorMapBits &bits) {

@@ -23,4 +23,8 @@ Status encodeTensorMap(const Driver &driver, const TensorMap &map,
                        const KernelArgument &argument,
                        const std::int64_t *slots, TensorMapBits &bits);
 
+/// Success where the copy engine can write the tensor called `name`.
+/// Errors: Unsupported, as of encodeTensorMap().
+Status checkCopied(const std::string &name, const TensorView &view);
+
 } // namespace spargejit::cuda

@@ -50,7 +50,8 @@ struct AttentionGradients {
 };
 
 /// Memory for gradients: shapes and dtype of q, k and v, any strides whose last
-/// is 1, a place of its own for every element.
+/// is 1, a place of its own for every element; on a GPU addresses and strides
+/// that are multiples of 16 bytes, and no stride below 0.
 struct AttentionGradientViews {
   TensorView dq;
   TensorView dk;

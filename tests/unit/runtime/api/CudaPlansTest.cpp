@@ -8,6 +8,8 @@
 #include "runtime/jit/CodeGenerator.h"
 #include "tests/unit/runtime/backend/cuda/FakeCudaTest.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -152,6 +154,27 @@ TEST_F(CudaPlans, BackwardPassesThatKeepScoreGradients) {
       EXPECT_EQ(std::ranges::count(names, name), rounds) << name;
     EXPECT_EQ(std::ranges::count(names, "attention_bwd_delta"), 1);
   }
+}
+
+TEST_F(CudaPlans, NamesGradientsThatCannotBeWrittenBeforeAnyLaunch) {
+  config_.method = "block_sparse";
+  config_.lists = &lists_;
+  auto expectRefused = [&](const AttentionGradientViews &gradients,
+                           const std::string &message) {
+    Status status = engine_->attentionBackwardInto(
+        gradients, q_.view(), k_.view(), v_.view(),
+        {o_.view(), lse_.view(), config_.lists}, dO_.view(), config_, nullptr);
+    EXPECT_EQ(status.code(), ErrorCode::Unsupported);
+    EXPECT_EQ(status.message(), message);
+    EXPECT_EQ(launched(), Names{});
+  };
+  AttentionGradientViews gradients{dQ_.view(), dK_.view(), dV_.view()};
+  gradients.dv.data = static_cast<std::uint16_t *>(gradients.dv.data) + 1;
+  const auto address = reinterpret_cast<std::uintptr_t>(gradients.dv.data);
+  expectRefused(gradients, fmt::format("gradients.dv.data: expected an address "
+                                       "that is a multiple of 16 bytes on a "
+                                       "GPU, got {:#x}",
+                                       address));
 }
 
 TEST_F(CudaPlans, Losses) {
