@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// This program's operator new; arrays and the one that does not throw come to
-// it as well.
+// This program's operator new and delete. Arrays come to them as well; under
+// the address sanitizer, whose own functions arrays and what does not throw
+// would have, only what is here does, so that each new and its delete are of
+// one kind.
 #include "tests/unit/runtime/HeapUse.h"
 
 #include <cstdlib>
@@ -15,12 +17,18 @@ thread_local std::int64_t allocations = 0;
 
 std::int64_t spargejit::unit::heapAllocations() { return allocations; }
 
-void *operator new(std::size_t bytes) {
+void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept {
   ++allocations;
-  if (void *memory = std::malloc(bytes ? bytes : 1))
+  return std::malloc(bytes ? bytes : 1);
+}
+void *operator new(std::size_t bytes) {
+  if (void *memory = operator new(bytes, std::nothrow))
     return memory;
   throw std::bad_alloc();
 }
 
 void operator delete(void *memory) noexcept { std::free(memory); }
 void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void *memory, const std::nothrow_t &) noexcept {
+  std::free(memory);
+}
