@@ -84,17 +84,29 @@ Status checkStride(const std::string &name, int dimension, std::int64_t stride,
       name, dimension, stride, elementBytes));
 }
 
+/// The first of these that the copy engine cannot address, from the innermost
+/// dimension on, whose stride is 1 and not told. The stride of a dimension of
+/// one element is never used, and callers have anything there.
+Status checkAddressable(const std::string &name, std::int64_t address,
+                        std::size_t rank, const std::int64_t *sizes,
+                        const std::int64_t *strides,
+                        std::int64_t elementBytes) {
+  Status status = checkAddress(name, address);
+  for (std::size_t i = rank; i-- > 0 && status.ok();) {
+    status = checkSize(name, static_cast<int>(i), sizes[i]);
+    if (status.ok() && i + 1 < rank && sizes[i] != 1)
+      status = checkStride(name, static_cast<int>(i), strides[i], elementBytes);
+  }
+  return status;
+}
+
 } // namespace
 
 Status checkCopied(const std::string &name, const TensorView &view) {
-  Status status = checkAddress(name, std::bit_cast<std::int64_t>(view.data));
-  const auto elementBytes = static_cast<std::int64_t>(dataTypeSize(view.dtype));
-  for (int i = 0; i < view.rank && status.ok(); ++i) {
-    status = checkSize(name, i, view.sizes[i]);
-    if (status.ok() && i + 1 < view.rank && view.sizes[i] != 1)
-      status = checkStride(name, i, view.strides[i], elementBytes);
-  }
-  return status;
+  return checkAddressable(name, std::bit_cast<std::int64_t>(view.data),
+                          static_cast<std::size_t>(view.rank),
+                          view.sizes.data(), view.strides.data(),
+                          static_cast<std::int64_t>(dataTypeSize(view.dtype)));
 }
 
 Status encodeTensorMap(const Driver &driver, const TensorMap &map,
@@ -108,24 +120,16 @@ Status encodeTensorMap(const Driver &driver, const TensorMap &map,
   std::array<std::uint64_t, kMaxRank> strides{};
   std::array<std::uint32_t, kMaxRank> box{};
   std::array<std::uint32_t, kMaxRank> steps{};
-  Status status = checkAddress(argument.name, slots[0]);
-  if (!status.ok())
+  if (Status status = checkAddressable(argument.name, slots[0], rank, slots + 1,
+                                       slots + 1 + rank, elementBytes);
+      !status)
     return status;
   for (std::size_t i = 0; i < rank; ++i) {
     const std::size_t dimension = rank - 1 - i;
     const std::int64_t size = slots[1 + dimension];
-    // The stride of a dimension of one element is never used, and callers have
-    // anything there.
     const std::int64_t stride =
         size == 1 ? kAlignment / elementBytes : slots[1 + rank + dimension];
-    status = checkSize(argument.name, static_cast<int>(dimension), size);
-    if (status.ok() && i > 0)
-      status = checkStride(argument.name, static_cast<int>(dimension), stride,
-                           elementBytes);
-    if (!status.ok())
-      return status;
     sizes[i] = static_cast<std::uint64_t>(size);
-    // The innermost stride is 1 and not told.
     if (i > 0)
       strides[i - 1] = static_cast<std::uint64_t>(stride * elementBytes);
     box[i] = 1;
