@@ -83,10 +83,9 @@ MethodLibrary::Found MethodLibrary::findFile(const std::string &path) {
     return cannotRead(path, std::strerror(errno));
   if (!S_ISREG(info.st_mode))
     return cannotRead(path, "not a regular file");
-  constexpr std::int64_t kMostBytes = 1 << 20;
-  if (info.st_size > kMostBytes)
+  if (info.st_size > kMostTextBytes)
     return cannotRead(path, fmt::format("expected at most {} bytes, got {}",
-                                        kMostBytes, info.st_size));
+                                        kMostTextBytes, info.st_size));
   FileStamp stamp{info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec,
                   info.st_mtim.tv_nsec};
   {

@@ -16,6 +16,10 @@
 
 namespace spargejit::plan {
 
+/// Most bytes of a text that a user names, of a method, a kernel or a stage.
+/// What is larger is some other file.
+inline constexpr std::int64_t kMostTextBytes = 1 << 20;
+
 /// A method's text and where it came from.
 struct MethodText {
   /// The name it was asked for by.

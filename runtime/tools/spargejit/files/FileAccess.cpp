@@ -3,6 +3,8 @@
 // FileAccess.h over the C library's streams.
 #include "runtime/tools/spargejit/files/FileAccess.h"
 
+#include "runtime/plan/MethodLibrary.h"
+
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -64,11 +66,10 @@ Result<std::string> readTextFile(const std::string &path) {
   Result<InputFile> file = InputFile::open(path);
   if (!file)
     return file.status();
-  constexpr std::uint64_t kMostBytes = 1 << 20;
-  if (file->size() > kMostBytes)
+  if (file->size() > plan::kMostTextBytes)
     return Status(ErrorCode::IoError,
                   fmt::format("{}: expected at most {} bytes, got {}", path,
-                              kMostBytes, file->size()));
+                              plan::kMostTextBytes, file->size()));
   std::string text(static_cast<std::size_t>(file->size()), ' ');
   if (Status status = file->readAt(0, text.data(), text.size()); !status)
     return status;
