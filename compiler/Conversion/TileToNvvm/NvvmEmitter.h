@@ -346,6 +346,7 @@ private:
   LogicalResult emit(tile::SliceOp op);
   LogicalResult emit(tile::LoadScalarOp op);
   LogicalResult emit(tile::ListBoxesOp op);
+  LogicalResult emit(tile::NthLargestOp op);
   LogicalResult emit(tile::LoadValuesOp op);
   LogicalResult emit(tile::LoadColumnsOp op);
   LogicalResult emit(tile::LoadRowsOp op);

@@ -118,6 +118,66 @@ LogicalResult NvvmEmitter::emit(tile::LoadScalarOp op) {
   return success();
 }
 
+/// The largest number's highest bit is the first to be tried: a bit belongs to
+/// the number looked for if more than n numbers are not below it with that bit.
+/// Then those above it are counted, which leaves the rank among its equals.
+/// What the first pass reads, four numbers a lane at a time, the others find in
+/// L1.
+LogicalResult NvvmEmitter::emit(tile::NthLargestOp op) {
+  const char *ptx =
+      "{ .reg .pred is, more, there<4>; .reg .b32 most, value, bit, least, at, "
+      "i, x<4>, votes, above, left; .reg .b64 a; "
+      "mov.b32 most, 0; mov.b32 at, 0; "
+      // Its largest number.
+      "largest: add.u32 i, at, $4; mad.wide.u32 a, i, 4, $1; "
+      "setp.lt.u32 there0, i, $3; add.u32 i, i, 32; "
+      "setp.lt.u32 there1, i, $3; add.u32 i, i, 32; "
+      "setp.lt.u32 there2, i, $3; add.u32 i, i, 32; "
+      "setp.lt.u32 there3, i, $3; "
+      "mov.b32 x0, 0; mov.b32 x1, 0; mov.b32 x2, 0; mov.b32 x3, 0; "
+      "@there0 ld.global.b32 x0, [a]; @there1 ld.global.b32 x1, [a+128]; "
+      "@there2 ld.global.b32 x2, [a+256]; @there3 ld.global.b32 x3, [a+384]; "
+      "max.s32 x0, x0, x1; max.s32 x2, x2, x3; max.s32 x0, x0, x2; "
+      "max.s32 most, most, x0; add.u32 at, at, 128; "
+      "setp.lt.u32 more, at, $3; @more bra.uni largest; "
+      "redux.sync.max.s32 most, most, -1; min.s32 most, most, 1073741823; "
+      "bfind.u32 i, most; mov.b32 bit, 1; shl.b32 bit, bit, i; "
+      "mov.b32 value, 0; "
+      // How many are at least `least`.
+      "next: setp.eq.u32 is, bit, 0; selp.b32 least, 1, bit, is; "
+      "add.u32 least, least, value; mov.b32 above, 0; mov.b32 at, 0; "
+      "count: add.u32 i, at, $4; setp.lt.u32 there0, i, $3; "
+      "mad.wide.u32 a, i, 4, $1; mov.b32 x0, 0; "
+      "@there0 ld.global.b32 x0, [a]; setp.ge.s32 there1, x0, least; "
+      "vote.sync.ballot.b32 votes, there1, -1; popc.b32 votes, votes; "
+      "add.u32 above, above, votes; add.u32 at, at, 32; "
+      "setp.lt.u32 more, at, $3; @more bra.uni count; "
+      "@is bra.uni counted; "
+      "setp.gt.u32 is, above, $2; @is mov.b32 value, least; "
+      "shr.u32 bit, bit, 1; bra.uni next; "
+      // The one that has so many equals before it.
+      "counted: sub.u32 left, $2, above; mov.b32 at, 0; "
+      "look: add.u32 i, at, $4; setp.lt.u32 there0, i, $3; "
+      "mad.wide.u32 a, i, 4, $1; mov.b32 x0, 0; "
+      "@there0 ld.global.b32 x0, [a]; max.s32 x0, x0, 0; "
+      "min.s32 x0, x0, 1073741823; setp.eq.and.u32 is, x0, value, there0; "
+      "vote.sync.ballot.b32 votes, is, -1; popc.b32 above, votes; "
+      "setp.gt.u32 more, above, left; @more bra.uni found; "
+      "sub.u32 left, left, above; add.u32 at, at, 32; "
+      "setp.lt.u32 more, at, $3; @more bra.uni look; "
+      "found: mov.u32 i, %lanemask_lt; and.b32 i, i, votes; popc.b32 i, i; "
+      "setp.eq.and.u32 is, i, left, is; vote.sync.ballot.b32 votes, is, -1; "
+      "bfind.u32 i, votes; add.u32 $0, at, i; }";
+  const View &view = views_[op.getView()];
+  Value place =
+      p_.ptx(ptx, "=&r,l,r,r,r,~{memory}",
+             {view.pointer, scalar(op.getN()), scalar(op.getLength()), lane_},
+             p_.i32())
+          .front();
+  scalars_.map(op.getResult(), p_.uniform(place));
+  return success();
+}
+
 /// Lane i finds box number first + i.
 LogicalResult NvvmEmitter::emit(tile::ListBoxesOp op) {
   if (!role_.isOneWarp())

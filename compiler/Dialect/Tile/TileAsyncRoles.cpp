@@ -82,3 +82,10 @@ LogicalResult NextProgramOp::verify() {
            << "expects a kernel's argument of rank 1 and i32, got " << counter;
   return verifyInOneWarpRole(*this); // C2
 }
+
+LogicalResult NthLargestOp::verify() {
+  ViewType view = getView().getType();
+  if (view.getRank() != 1 || !view.getElementType().isInteger(32)) // C1
+    return emitOpError() << "expects a view of rank 1 and i32, got " << view;
+  return verifyInOneWarpRole(*this); // C2
+}

@@ -96,6 +96,26 @@ def Tile_NextProgramOp : Tile_Op<"next_program"> {
   let hasVerifier = 1;
 }
 
+def Tile_NthLargestOp : Tile_Op<"nth_largest", [MemoryEffects<[MemRead]>]> {
+  let summary = "Where the n-th largest of a view's first numbers is";
+  let description = [{
+    The place of what comes n-th, counted from 0, among view[0], …,
+    view[length - 1], where larger numbers come before smaller ones and equal ones
+    in the order of their places; numbers below 0 count as 0 and those from 2^30 on
+    as 2^30 - 1. Sorts nothing: the warp finds the number bit by bit, with one pass
+    over the view for each bit of the largest. n is below length.
+
+    C1: the view is of rank 1 and i32.
+    C2: stands in a one-warp role.
+  }];
+  let arguments = (ins Tile_ViewType:$view, Index:$n, Index:$length);
+  let results = (outs Index:$result);
+  let assemblyFormat = [{
+    $view `[` $n `]` `of` $length attr-dict `:` qualified(type($view)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_ProgramPlaceOp : Tile_Op<"program_place", [Pure]> {
   let summary = "A program's batch, head and tile number";
   let description = [{

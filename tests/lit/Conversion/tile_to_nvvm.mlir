@@ -147,6 +147,11 @@ tile.kernel @warp_dots(%x: !tile.global<4 x bf16>) parameters [n] grid %x by n {
 // CHECK: mov.u32 $0, 0; @$3 atom.relaxed.gpu.global.inc.u32 $0, [$1], $2;
 // CHECK: redux.sync
 // CHECK: } else {
+// Then the largest number of a view, its bits, and the rank among equals.
+// CHECK: redux.sync.max.s32
+// CHECK-SAME: bfind.u32
+// CHECK-SAME: vote.sync.ballot.b32
+// CHECK-SAME: "=&r,l,r,r,r,~{memory}"
 // CHECK: nvvm.vote.sync any
 tile.kernel @shares(%x: !tile.global<4 x bf16>, %counter: !tile.global<1 x i32>, %y: !tile.global<1 x f32>) parameters [n] grid %x by n {
   %f0 = arith.constant 0.0 : f32
@@ -156,9 +161,12 @@ tile.kernel @shares(%x: !tile.global<4 x bf16>, %counter: !tile.global<1 x i32>,
   tile.role "scout" warps 1 registers 40 {
     %first, %end, %step = tile.programs : index, index, index
     %next = tile.next_program %first counted by %counter : !tile.global<1 x i32> -> index
+    %numbers = tile.slice %counter[] : !tile.global<1 x i32> -> !tile.view<1 x i32>
+    %largest = tile.nth_largest %numbers[%first] of %end : !tile.view<1 x i32> -> index
     %next_i32 = arith.index_cast %next : index to i32
+    %largest_i32 = arith.index_cast %largest : index to i32
     %note = tile.ring_acquire %ring[%at] : !ring -> !note
-    tile.store_note (%next_i32, %next_i32), %note : !note
+    tile.store_note (%next_i32, %largest_i32), %note : !note
     tile.ring_commit %ring[%at] : !ring
   }
   tile.role "consumers" warps 8 registers 232 {

@@ -34,15 +34,16 @@ bool NvvmEmitter::isForTeams(Operation *op) {
 }
 
 bool NvvmEmitter::isForRoles(Operation *op) {
-  return isa<
-      tile::NextProgramOp, tile::WarpAnyOp, tile::ProgramPlaceOp,
-      tile::ListBoxesOp, tile::RingOp, tile::RingNextOp, tile::RingPiecesOp,
-      tile::GatherRunsOp, tile::StoreStackedOp, tile::StoreStackedWaitOp,
-      tile::DotAsyncOp, tile::DotWaitOp, tile::WarpDotOp, tile::SharedColumnsOp,
-      tile::SharedPositionsOp, tile::StoreSharedOp, tile::LoadSharedOp,
-      tile::ConvertOp, tile::ExpandOp, tile::ReduceOp, tile::ReducePartialOp,
-      tile::FmaReluOp, tile::LowBitsOp, tile::ColumnsOp, tile::FirstColumnsOp,
-      tile::LoadColumnsOp, tile::LoadRowsOp, tile::StoreSlabsOp>(op);
+  return isa<tile::NextProgramOp, tile::WarpAnyOp, tile::ProgramPlaceOp,
+             tile::ListBoxesOp, tile::NthLargestOp, tile::RingOp,
+             tile::RingNextOp, tile::RingPiecesOp, tile::GatherRunsOp,
+             tile::StoreStackedOp, tile::StoreStackedWaitOp, tile::DotAsyncOp,
+             tile::DotWaitOp, tile::WarpDotOp, tile::SharedColumnsOp,
+             tile::SharedPositionsOp, tile::StoreSharedOp, tile::LoadSharedOp,
+             tile::ConvertOp, tile::ExpandOp, tile::ReduceOp,
+             tile::ReducePartialOp, tile::FmaReluOp, tile::LowBitsOp,
+             tile::ColumnsOp, tile::FirstColumnsOp, tile::LoadColumnsOp,
+             tile::LoadRowsOp, tile::StoreSlabsOp>(op);
 }
 
 LogicalResult NvvmEmitter::emitTeam() {

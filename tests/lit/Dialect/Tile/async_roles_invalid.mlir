@@ -93,6 +93,28 @@ tile.kernel @next_program_c2(%x: !tile.global<4 x f32>, %counter: !tile.global<1
 
 // -----
 
+tile.kernel @nth_largest_c1(%x: !tile.global<4 x f32>, %y: !tile.global<1 x f32>) parameters [n] grid %x by n {
+  %numbers = tile.slice %y[] : !tile.global<1 x f32> -> !tile.view<1 x f32>
+  tile.role "scout" warps 1 registers 24 {
+    %first, %end, %step = tile.programs : index, index, index
+    // expected-error @below {{expects a view of rank 1 and i32, got '!tile.view<1 x f32>'}}
+    %largest = tile.nth_largest %numbers[%first] of %end : !tile.view<1 x f32> -> index
+  }
+}
+
+// -----
+
+tile.kernel @nth_largest_c2(%x: !tile.global<4 x f32>, %y: !tile.global<1 x i32>) parameters [n] grid %x by n {
+  %numbers = tile.slice %y[] : !tile.global<1 x i32> -> !tile.view<1 x i32>
+  tile.role "consumers" warps 4 registers 128 {
+    %first, %end, %step = tile.programs : index, index, index
+    // expected-error @below {{expects a one-warp role around it, got one of more warps}}
+    %largest = tile.nth_largest %numbers[%first] of %end : !tile.view<1 x i32> -> index
+  }
+}
+
+// -----
+
 tile.kernel @take_turn_c1_one_warp(%x: !tile.global<4 x f32>) parameters [n] grid %x by n {
   tile.role "loader" warps 1 registers 24 {
     // expected-error @below {{expects a role of warpgroups around it, got one warp}}
