@@ -155,6 +155,8 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
     %q_heads = tile.dim %q, 1 : !tile.global<4 x !elem>
     %mask_rows = tile.dim %counts, 2 : !tile.global<3 x i32>
     %head_tiles = arith.ceildivui %q_len, %tile_q : index
+    %is_each = arith.cmpi eq, %tile_q, %mask_block_q : index
+    %lists_each = arith.andi %has_lists, %is_each : i1
 
     %last:3 = scf.while (%program = %first, %row_at = %start, %first_box_at = %start)
         : (index, !cursor, !cursor) -> (index, !cursor, !cursor) {
@@ -162,7 +164,7 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
       scf.condition(%is_program) %program, %row_at, %first_box_at : index, !cursor, !cursor
     } do {
     ^row(%program: index, %row_at: !cursor, %first_box_at: !cursor):
-      %batch_number, %head_number, %tile = tile.program_place %program : index, index, index
+      %batch_number, %head_number, %tile_number = tile.program_place %program : index, index, index
       %batches_after = arith.addi %batch_number, %c1 : index
       %batch_from_end = arith.subi %batches, %batches_after : index
       %batch = arith.select %awaits, %batch_from_end, %batch_number : index
@@ -173,6 +175,18 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
         %heads_before = arith.muli %batch, %q_heads : index
         %counter = arith.addi %heads_before, %head : index
         tile.await %selected[%counter] until %mask_rows by %head_tiles : !tile.global<1 x i32>
+      }
+      // The rows of the last head come with longer lists first, so that the CTAs end
+      // at about the same time.
+      %rows_left = arith.subi %end, %program : index
+      %is_last_head = arith.cmpi sle, %rows_left, %head_tiles : index
+      %sorts = arith.andi %is_last_head, %lists_each : i1
+      %tile = scf.if %sorts -> (index) {
+        %head_counts = tile.slice %counts[%batch, %head] : !tile.global<3 x i32> -> !tile.view<1 x i32>
+        %nth = tile.nth_largest %head_counts[%tile_number] of %head_tiles : !tile.view<1 x i32> -> index
+        scf.yield %nth : index
+      } else {
+        scf.yield %tile_number : index
       }
       %first_row = arith.muli %tile, %tile_q : index
       // The keys that the row's first query and its last one see end here.
