@@ -15,7 +15,11 @@ std::string compileCommand(const std::string &method,
       "--dtype {} --mask-block {}x{}{}{}{}{}{} -o DIR",
       method, target.architecture, kind.headDim, dataTypeName(kind.dtype),
       kind.maskBlockQ, kind.maskBlockKv, kind.causal ? " --causal" : "",
-      kind.longRows ? " --long-rows" : "",
+      kind.rows == plan::SelectionRows::Usual
+          ? ""
+          : fmt::format(
+                " --rows {}",
+                plan::kSelectionRowsNames[static_cast<std::size_t>(kind.rows)]),
       kind.hasDense ? " --dense-tokens" : "",
       kind.isEightBit()
           ? fmt::format(" --precision {}", precisionName(kind.precision))

@@ -37,7 +37,7 @@ std::size_t PreparedPlans::KeyHash::operator()(const Key &key) const {
        {static_cast<std::int64_t>(key.kind.dtype), key.kind.headDim,
         key.kind.maskBlockQ, key.kind.maskBlockKv,
         static_cast<std::int64_t>(key.kind.causal),
-        static_cast<std::int64_t>(key.kind.longRows),
+        static_cast<std::int64_t>(key.kind.rows),
         static_cast<std::int64_t>(key.kind.hasDense),
         static_cast<std::int64_t>(key.kind.precision),
         static_cast<std::int64_t>(key.scope),

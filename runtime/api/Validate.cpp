@@ -127,8 +127,9 @@ AttentionProblem makeProblem(const TensorView &q, const TensorView &k,
   problem.kvHeads = k.sizes[1];
   problem.qLen = q.sizes[2];
   problem.kvLen = k.sizes[2];
-  problem.kind.longRows =
-      plan::isLongRow(problem.kvBlocks(), problem.kind.headDim);
+  problem.kind.rows = plan::selectionRows(
+      problem.batch * problem.qHeads * problem.qBlocks(), problem.qBlocks(),
+      problem.kvBlocks(), problem.kind.headDim);
   problem.softmaxScale = static_cast<float>(config.softmaxScale.value_or(
       1 / std::sqrt(static_cast<double>(q.sizes[3]))));
   problem.topK = config.topK;

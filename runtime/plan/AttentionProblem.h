@@ -15,11 +15,30 @@ constexpr std::int64_t blockCount(std::int64_t length, std::int64_t block) {
   return (length + block - 1) / block;
 }
 
-/// Whether a row of so many key blocks is long: eight rows of scores and what
-/// lies beside them (two flags for each score, 32 rows of the head dimension)
-/// no longer fit the shared memory of a CTA of Hopper, 227 KiB.
-constexpr bool isLongRow(std::int64_t kvBlocks, std::int64_t headDim) {
-  return kvBlocks > (headDim > 128 ? 5120 : 6144);
+/// How many rows of blocks a CTA selects from, by their number and length.
+enum class SelectionRows {
+  Usual,
+  /// Twice as many: so many rows that there are enough such CTAs, of at most so
+  /// many blocks that CTAs that pool fit beside two of them.
+  Many,
+  /// Fewer: eight rows of scores and what lies beside them (two flags for each
+  /// score, 32 rows of the head dimension) no longer fit the shared memory of a
+  /// CTA of Hopper, 227 KiB.
+  Long,
+};
+inline constexpr std::array<const char *, 3> kSelectionRowsNames = {
+    "usual", "many", "long"};
+
+/// Of a call with so many rows of blocks, over all batches and heads, of which
+/// a head has `qBlocks`. What is many is from
+/// bench/results/2026-11-30-h200-selection.md.
+constexpr SelectionRows selectionRows(std::int64_t rows, std::int64_t qBlocks,
+                                      std::int64_t kvBlocks,
+                                      std::int64_t headDim) {
+  if (kvBlocks > (headDim > 128 ? 5120 : 6144))
+    return SelectionRows::Long;
+  const bool isMany = rows >= 2048 && qBlocks >= 128 && kvBlocks <= 768;
+  return isMany && headDim == 128 ? SelectionRows::Many : SelectionRows::Usual;
 }
 
 /// Peaks of q, k and v that 64 warps of a head find
@@ -40,9 +59,8 @@ struct ProblemClass {
   std::int64_t maskBlockQ = 0;
   std::int64_t maskBlockKv = 0;
   bool causal = false;
-  /// isLongRow(): a kernel that keeps whole rows of scores in a CTA's shared
-  /// memory keeps fewer of them.
-  bool longRows = false;
+  /// selectionRows().
+  SelectionRows rows = SelectionRows::Usual;
   /// Some blocks are kept whatever is selected (AttentionProblem::dense).
   bool hasDense = false;
   /// Of the attention; selection has one.

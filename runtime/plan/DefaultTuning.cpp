@@ -41,8 +41,9 @@ std::int64_t blocksTogether(std::int64_t block) {
 /// Selection in kernels/sm90, by what was fastest in
 /// bench/results/2026-11-30-h200-selection.md. A CTA keeps the scores of a few
 /// rows in shared memory, and a cluster reads k once for all of its rows: four
-/// CTAs of eight warps with a row each. Those that wait for the last heads then
-/// stand on few multiprocessors, and attention starts on the others. Narrow
+/// CTAs of eight warps with a row each, or two where there are many. Those that
+/// wait for the last heads then stand on few multiprocessors, and attention
+/// starts on the others. Narrow
 /// blocks at head dimension 128 take eight small CTAs, of four warps, for their
 /// long rows; elsewhere eight spill (96). The CTAs of a multiprocessor share
 /// its registers, unless the halves of long head dimensions need more. Pooling
@@ -50,9 +51,11 @@ std::int64_t blocksTogether(std::int64_t block) {
 Tuning sm90SelectionTuning(const ProblemClass &kind) {
   const bool isUsual = kind.headDim == 128;
   const bool isNarrow = isUsual && kind.maskBlockKv < 64;
-  const bool isSmall = isNarrow && !kind.longRows;
+  const bool isLong = kind.rows == SelectionRows::Long;
+  const bool isSmall = isNarrow && !isLong;
+  const bool isMany = !isNarrow && kind.rows == SelectionRows::Many;
   const std::int64_t members = isNarrow ? 8 : 4;
-  const std::int64_t rows = kind.longRows ? 2 : isSmall ? 4 : 8;
+  const std::int64_t rows = isLong ? 2 : isSmall ? 4 : isMany ? 16 : 8;
   return {{"pool_warps", 4},
           {"pool_ctas", 4},
           // A round of sixteen needs a block of 32 tokens.

@@ -57,7 +57,9 @@ ProblemClass classOf(const autotune::ProblemShape &problem) {
   kind.maskBlockQ = problem.maskBlockQ;
   kind.maskBlockKv = problem.maskBlockKv;
   kind.causal = problem.causal;
-  kind.longRows = isLongRow(blockCount(problem.kvLen, problem.maskBlockKv),
+  const std::int64_t qBlocks = blockCount(problem.qLen, problem.maskBlockQ);
+  kind.rows = selectionRows(problem.batch * problem.qHeads * qBlocks, qBlocks,
+                            blockCount(problem.kvLen, problem.maskBlockKv),
                             problem.headDim);
   return kind;
 }

@@ -199,15 +199,17 @@ TEST_P(TensorCoreWidths, AssembleInEveryConfiguration) {
             expectClean("block_sparse",
                         {dtype, GetParam(), maskBlockQ, maskBlockKv, causal});
     }
-  // Selection knows the width, the mask blocks, causality and long rows.
+  // Selection knows the width, the mask blocks, causality and how many rows.
   expectClean("spargeattention2",
               {DataType::BFloat16, GetParam(), 128, 64, false});
-  expectClean("spargeattention2",
-              {DataType::Float16, GetParam(), 64, 16, true, true, true});
+  expectClean("spargeattention2", {DataType::Float16, GetParam(), 64, 16, true,
+                                   plan::SelectionRows::Long, true});
+  expectClean("spargeattention2", {DataType::Float16, GetParam(), 128, 64, true,
+                                   plan::SelectionRows::Many, true});
   // Eight rows of narrow blocks fill the registers to the last one.
   expectClean("spargeattention2",
               {DataType::BFloat16, GetParam(), 128, 16, false});
-  EXPECT_EQ(assembled_, 28 + 3 * 3);
+  EXPECT_EQ(assembled_, 28 + 4 * 3);
 }
 
 TEST_P(TensorCoreWidths, AssembleGradients) {
@@ -358,9 +360,11 @@ TEST_P(OtherWidths, Assemble) {
   expectClean("block_sparse", {DataType::Float16, GetParam(), turn ? 64 : 128,
                                16 << (GetParam() / 8 % 4), !turn});
   expectClean("spargeattention2",
-              {DataType::BFloat16, GetParam(), 128, 64, turn, !turn});
+              {DataType::BFloat16, GetParam(), 128, 64, turn,
+               turn ? plan::SelectionRows::Usual : plan::SelectionRows::Long});
   expectClean("spargeattention2",
-              {DataType::Float16, GetParam(), 64, 16, !turn, turn});
+              {DataType::Float16, GetParam(), 64, 16, !turn,
+               turn ? plan::SelectionRows::Long : plan::SelectionRows::Usual});
   const ProblemClass kind{DataType::BFloat16, GetParam(), turn ? 64 : 128,
                           16 << (GetParam() / 8 % 4), turn};
   expectCleanKernel("attention_bwd_delta", kind, true);

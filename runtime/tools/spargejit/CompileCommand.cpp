@@ -5,6 +5,7 @@
 #include "autotune/db/ProblemLists.h"
 #include "runtime/plan/AttentionProblem.h"
 #include "runtime/plan/MethodLibrary.h"
+#include "runtime/plan/TunedProblem.h"
 #include "runtime/tools/spargejit/Commands.h"
 #include "runtime/tools/spargejit/PackWriter.h"
 #include "runtime/tools/spargejit/options/KernelOptions.h"
@@ -86,11 +87,10 @@ Result<std::vector<KernelOptions>> classesOf(const CompileOptions &options) {
       kind.maskBlock =
           fmt::format("{}x{}", problem.maskBlockQ, problem.maskBlockKv);
       kind.causal = kind.causal || problem.causal;
-      kind.longRows =
-          plan::isLongRow(plan::blockCount(problem.kvLen, problem.maskBlockKv),
-                          problem.headDim);
+      kind.rows = plan::kSelectionRowsNames[static_cast<std::size_t>(
+          plan::classOf(problem).rows)];
       if (seen.insert(fmt::format("{} {} {} {} {}", kind.dtype, kind.headDim,
-                                  kind.maskBlock, kind.causal, kind.longRows))
+                                  kind.maskBlock, kind.causal, kind.rows))
               .second)
         classes.push_back(std::move(kind));
     }

@@ -70,7 +70,9 @@ plan::ProblemClass problemClass(const KernelOptions &options) {
   kind.maskBlockQ = block.q;
   kind.maskBlockKv = block.kv;
   kind.causal = options.causal;
-  kind.longRows = options.longRows;
+  const auto &names = plan::kSelectionRowsNames;
+  kind.rows = static_cast<plan::SelectionRows>(std::distance(
+      names.begin(), std::find(names.begin(), names.end(), options.rows)));
   kind.hasDense = options.hasDense;
   kind.precision = precisionNamed(options.precision);
   if (kind.isEightBit() && kind.dtype == DataType::Float32)
@@ -246,10 +248,16 @@ void addKernelOptions(CLI::App &command, KernelOptions &options) {
       ->type_name("P")
       ->capture_default_str()
       ->check(oneOf(precisionNames()));
-  command.add_flag(
-      "--long-rows", options.longRows,
-      "For more than 6144 key blocks (5120 beyond a head dimension "
-      "of 128)");
+  command
+      .add_option("--rows", options.rows,
+                  "Rows of blocks that selection is for: many (2048 and more, "
+                  "128 a head, of at most 768 key blocks, head dimension 128), "
+                  "long (more than 6144 key blocks, 5120 beyond a head "
+                  "dimension of 128) or usual")
+      ->type_name("usual|many|long")
+      ->capture_default_str()
+      ->check(oneOf({plan::kSelectionRowsNames.begin(),
+                     plan::kSelectionRowsNames.end()}));
   command.add_flag("--dense-tokens", options.hasDense,
                    "For calls with denseKeys or denseRows");
   command

@@ -23,8 +23,8 @@ struct KernelOptions {
   std::string dtype;
   std::string maskBlock = "128x64";
   bool causal = false;
-  /// plan::isLongRow().
-  bool longRows = false;
+  /// plan::SelectionRows, by name.
+  std::string rows = "usual";
   bool hasDense = false;
   std::string precision = kDefaultPrecision;
   /// "name=value", each overrides or adds a parameter of the kernel.

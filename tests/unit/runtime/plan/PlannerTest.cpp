@@ -122,9 +122,10 @@ TEST(Planner, GivesTeamsTheirRows) {
   Target target;
   target.architecture = "sm_90a";
   MethodPlan plan = unit::selectingPlan();
-  auto parameterOf = [&](std::size_t launch, const char *name, bool longRows) {
+  auto parameterOf = [&](std::size_t launch, const char *name,
+                         SelectionRows rows) {
     ProblemClass kind = kClass;
-    kind.longRows = longRows;
+    kind.rows = rows;
     std::vector<KernelParameter> parameters{{name, false}};
     for (const auto &[set, value] : plan.launches[launch].parameters)
       parameters.push_back({set, false});
@@ -132,12 +133,35 @@ TEST(Planner, GivesTeamsTheirRows) {
                             parameters)
         ->parameters[name];
   };
-  EXPECT_EQ(parameterOf(0, "q_blocks_together", false), ParameterValue(1));
-  EXPECT_EQ(parameterOf(0, "k_blocks_together", false), ParameterValue(8));
-  EXPECT_EQ(parameterOf(1, "member_rows", false), ParameterValue(8));
-  EXPECT_EQ(parameterOf(1, "tile_rows", false), ParameterValue(4 * 8));
-  EXPECT_EQ(parameterOf(1, "member_rows", true), ParameterValue(2));
-  EXPECT_EQ(parameterOf(1, "tile_rows", true), ParameterValue(4 * 2));
+  EXPECT_EQ(parameterOf(0, "q_blocks_together", SelectionRows::Usual),
+            ParameterValue(1));
+  EXPECT_EQ(parameterOf(0, "k_blocks_together", SelectionRows::Usual),
+            ParameterValue(8));
+  EXPECT_EQ(parameterOf(1, "member_rows", SelectionRows::Usual),
+            ParameterValue(8));
+  EXPECT_EQ(parameterOf(1, "tile_rows", SelectionRows::Usual),
+            ParameterValue(4 * 8));
+  EXPECT_EQ(parameterOf(1, "member_rows", SelectionRows::Long),
+            ParameterValue(2));
+  EXPECT_EQ(parameterOf(1, "tile_rows", SelectionRows::Long),
+            ParameterValue(4 * 2));
+  EXPECT_EQ(parameterOf(1, "member_rows", SelectionRows::Many),
+            ParameterValue(16));
+  EXPECT_EQ(parameterOf(1, "tile_rows", SelectionRows::Many),
+            ParameterValue(4 * 16));
+}
+
+// 12 heads of 32 760 tokens in blocks of 128 x 64 have many rows; one head of
+// them, 24 of 4 608 tokens and longer rows do not.
+TEST(Planner, KnowsWhereRowsAreMany) {
+  EXPECT_EQ(selectionRows(12 * 256, 256, 512, 128), SelectionRows::Many);
+  EXPECT_EQ(selectionRows(256, 256, 512, 128), SelectionRows::Usual);
+  EXPECT_EQ(selectionRows(24 * 36, 36, 72, 128), SelectionRows::Usual);
+  EXPECT_EQ(selectionRows(8 * 24 * 36, 36, 72, 128), SelectionRows::Usual);
+  EXPECT_EQ(selectionRows(40 * 591, 591, 1182, 128), SelectionRows::Usual);
+  EXPECT_EQ(selectionRows(12 * 256, 256, 512, 64), SelectionRows::Usual);
+  EXPECT_EQ(selectionRows(12 * 256, 256, 6145, 128), SelectionRows::Long);
+  EXPECT_EQ(selectionRows(12 * 256, 256, 5121, 192), SelectionRows::Long);
 }
 
 TEST(Planner, PassesTheMethodsParametersOn) {
