@@ -48,9 +48,10 @@ def Tile_StoreSlabsOp : Tile_Op<"store_slabs"> {
     source[indices[0], …, indices[n - 2] + r, indices[n - 1] + c] = value[r, c] for
     the rows r below `rows`.
 
-    Each warp copies its 16 rows to its part of the slot, which is the role's own,
-    and starts a copy from there to the tensor; before, it waits until that of the op
-    before has read the slot, as `tile.store_stacked_wait` does.
+    Each warp copies its 16 rows to its part of the slot, which is the role's own or
+    one of a ring that nobody reads any more, and starts a copy from there to the
+    tensor; before, it waits until that of the op before has read its slot, as
+    `tile.store_stacked_wait` does.
 
     C1: one index for each dimension of the tensor.
     C2: value and slot have the same sizes and element type.

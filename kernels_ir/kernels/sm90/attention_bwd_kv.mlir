@@ -64,7 +64,8 @@
 // keys of a CTA, since they share a list (tile_keys without lists; the tile's other
 // rows are computed and not stored); dkv_columns = dkv_parts * dkv_part_columns >=
 // head_dim, where columns beyond head_dim are zeros; dkv_warps = tile_keys / 16;
-// dkv_stack_columns = tile_queries tile_keys / 16.
+// dkv_stack_columns = tile_queries tile_keys / 16; dkv_out_apart where the rings leave
+// dv and dk a slot of their own.
 
 !elem = !tile.element<"elem">
 !q_slot = !tile.shared<tile_queries x dkv_columns x !elem, swizzle dkv_swizzle_bytes>

@@ -51,7 +51,8 @@
 //
 // Parameters that follow from others: dq_key_box = gcd(dq_tile_kv, mask_block_kv),
 // the rows that one copy moves (dq_tile_kv without lists); dq_boxes = dq_tile_kv /
-// dq_key_box; dq_warps = dq_tile_q / 16.
+// dq_key_box; dq_warps = dq_tile_q / 16; dq_out_apart where the rings leave dq a slot of
+// its own.
 
 !elem = !tile.element<"elem">
 !q_slot = !tile.shared<dq_tile_q x head_dim x !elem, swizzle swizzle_bytes>
