@@ -36,7 +36,7 @@ struct TuningRecord {
   std::map<std::string, std::int64_t> config;
   /// The configuration that calls use where no record says otherwise.
   bool isDefault = false;
-  /// Won against the default by more than the spread of both.
+  /// Won against the default by more than the spread of both, in turns with it.
   bool isWinner = false;
   /// Microseconds of a launch: median, and the distance of the quartiles.
   double medianUs = 0;

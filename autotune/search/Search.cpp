@@ -19,10 +19,11 @@ namespace {
 constexpr int kLeastCount = 20;
 /// Measurements of each side when a winner meets the default, in turns, so that
 /// a clock that changes meanwhile changes both.
-constexpr int kDuelRounds = 3;
-/// How much slower than the fastest a configuration has to be in a few samples
-/// to be left alone: far more than samples of one kernel differ by.
-constexpr double kHopeless = 1.1;
+constexpr int kDuelRounds = 6;
+/// How much slower than the fastest, or the default, a configuration has to be
+/// to be left alone: more than an H200 that gets warm loses of its clock, since
+/// those measured later must not lose by that (14 % seen).
+constexpr double kHopeless = 1.2;
 
 bool isOfTheSurroundings(const Status &status) {
   return status.code() == ErrorCode::DriverError ||
@@ -174,16 +175,29 @@ Search::tryConfig(const Config &config,
 Result<bool> Search::duel(TuningRecord &winner, TuningRecord &byDefault) {
   const int count =
       (std::max(kLeastCount, request_.count) + kDuelRounds - 1) / kDuelRounds;
+  // By round what each side's samples are away from the middle of both sides,
+  // which changes with the clock.
   std::vector<double> samples[2];
   TuningRecord *sides[2] = {&winner, &byDefault};
-  for (int round = 0; round < kDuelRounds; ++round)
+  double middles = 0;
+  for (int round = 0; round < kDuelRounds; ++round) {
+    std::vector<double> here[2];
     for (int side = 0; side < 2; ++side) {
       auto more = device_.measure(sides[side]->config, count);
       if (!more.ok())
         return more.status();
-      samples[side].insert(samples[side].end(), more->begin(), more->end());
+      here[side] = *std::move(more);
     }
+    const double middle =
+        (spreadOf(here[0]).median + spreadOf(here[1]).median) / 2;
+    middles += middle / kDuelRounds;
+    for (int side = 0; side < 2; ++side)
+      for (double sample : here[side])
+        samples[side].push_back(sample - middle);
+  }
   for (int side = 0; side < 2; ++side) {
+    for (double &sample : samples[side])
+      sample += middles;
     Spread spread = spreadOf(samples[side]);
     sides[side]->medianUs = spread.median;
     sides[side]->spreadUs = spread.quartiles;
@@ -283,7 +297,7 @@ searchConfigs(const ConfigSpace &space, const SearchRequest &request,
     outcome.isInterrupted = true;
     return outcome;
   }
-  if (!fastest || fastest->medianUs >= byDefault->medianUs)
+  if (!fastest || fastest->medianUs > kHopeless * byDefault->medianUs)
     return outcome;
   // The same search again, ended before, adds nothing.
   if (outcome.reused == total &&

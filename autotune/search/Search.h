@@ -54,7 +54,7 @@ struct SearchRequest {
   /// rest.
   int best = 24;
   int random = 6;
-  /// Samples of one measurement; at least 20. A configuration that is a tenth
+  /// Samples of one measurement; at least 20. A configuration that is a fifth
   /// slower than the fastest so far in its first kScreenCount gets no more.
   int count = 30;
   std::uint64_t seed = 1;
