@@ -552,9 +552,11 @@ tile.kernel @attention_fwd(%q: !tile.global<4 x !elem>, %k: !tile.global<4 x !el
         %adding = tile.dot_async %old_weights, %v_slot onto %old_output : !output
             : !weights, !kv_slot -> !tile.pending<!output>
 
-        // Scores: mask.
+        // Scores: mask. Flags are at hand when the scores are; with lists that is no faster.
+        %flags_before = tile.load_note %k_flags : !flag_note -> i32
         %s = tile.dot_wait 1 (%products : !tile.pending<!scores>) -> !scores
-        %flags = tile.load_note %k_flags : !flag_note -> i32
+        %flags_after = tile.load_note %k_flags : !flag_note -> i32
+        %flags = arith.select %has_lists, %flags_after, %flags_before : i32
         %masked_i32 = arith.andi %flags, %masked_bit : i32
         %masked = arith.cmpi ne, %masked_i32, %c0_i32 : i32
         %visible = scf.if %masked -> (!scores) {
