@@ -72,8 +72,7 @@
 //
 // Parameters that follow from others: value_rows = value_dim + 8; key_box = gcd(tile_kv,
 // mask_block_kv), the rows that one copy moves (tile_kv without lists); boxes = tile_kv /
-// key_box; consumer_warps = tile_q / 16; half: whether score is float16; fast only with
-// half.
+// key_box; consumer_warps = tile_q / 16; half: score is float16; fast: half, too.
 
 !elem = !tile.element<"elem">
 !score = !tile.element<"score">
@@ -507,7 +506,6 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
     // row before, so that the tensor core has no pause between rows, with the keys
     // of the row's last tile. Warpgroups take turns. (Neither where registers lack.)
     %shortens = arith.cmpi ugt, %cuts, %causal : i1
-    %cut_from = arith.select %cuts, %tile_kv, %c0 : index
     %ends:10 = scf.while (%old_q_at = %start, %next_q_at = %start, %first_at = %start, %o_at = %start, %is_open = %false,
                           %row_reference = %no_reference, %row_shrink = %one_rows, %row_output = %no_output,
                           %row_weights = %no_weights, %row_key_end = %tile_kv)
@@ -553,7 +551,8 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
       %boxes_i32_0 = arith.shrui %flags_0, %count_shift : i32
       %boxes_there_0 = arith.index_cast %boxes_i32_0 : i32 to index
       %key_end_0 = arith.muli %boxes_there_0, %key_box : index
-      %is_short_0 = arith.cmpi slt, %key_end_0, %cut_from : index
+      %lacks_0 = arith.cmpi slt, %key_end_0, %tile_kv : index
+      %is_short_0 = arith.andi %lacks_0, %cuts : i1
       %visible_0 = scf.if %masked_0 -> (!scores) {
         %keys_0 = tile.shared_positions %k_boxes_0 {tile.late_addresses} : !box_note -> !key_numbers
         %key_numbers_0 = tile.expand %keys_0 axis 0 : !key_numbers -> !positions
@@ -666,7 +665,8 @@ tile.kernel @attention_fwd_fp8(%q: !tile.global<4 x f8E4M3FN>, %k: !tile.global<
         %boxes_i32 = arith.shrui %flags, %count_shift : i32
         %boxes_there = arith.index_cast %boxes_i32 : i32 to index
         %key_end = arith.muli %boxes_there, %key_box : index
-        %is_short = arith.cmpi slt, %key_end, %cut_from : index
+        %lacks = arith.cmpi slt, %key_end, %tile_kv : index
+        %is_short = arith.andi %lacks, %cuts : i1
         %visible = scf.if %masked -> (!scores) {
           %keys = tile.shared_positions %k_boxes {tile.late_addresses} : !box_note -> !key_numbers
           %key_numbers = tile.expand %keys axis 0 : !key_numbers -> !positions
